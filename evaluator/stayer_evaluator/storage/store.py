@@ -55,7 +55,7 @@ class MutableStore(ObjectStore, Protocol):
     async def put(self, key: str, data: bytes) -> None:
         """Create or replace."""
 
-    async def list(self, prefix: str) -> list[str]:
+    async def keys(self, prefix: str) -> list[str]:
         """All keys below the prefix, sorted. For people and pruning, never for truth."""
 
     async def delete(self, keys: list[str]) -> None:
