@@ -90,10 +90,9 @@ def depth(graph: "nx.DiGraph[str]", units: tuple[UnitRecord, ...], passing: set[
     layers = {unit.id: unit.layer for unit in units}
     tested = {unit.id for unit in units if unit.has_tests}
     holds: dict[str, bool] = {}
-    order: list[str] = list(nx.lexicographical_topological_sort(graph))
-    for unit in order:
-        below = all(holds[p] for p in graph.predecessors(unit))
-        holds[unit] = below and (unit in passing or unit not in tested)
+    for unit in sorted(units, key=lambda unit: unit.layer):
+        below = all(holds[p] for p in unit.prerequisites)
+        holds[unit.id] = below and (unit.id in passing or unit.id not in tested)
     counted = [
         layers[u]
         for u, good in holds.items()
