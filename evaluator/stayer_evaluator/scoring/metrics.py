@@ -96,7 +96,7 @@ def depth(graph: "nx.DiGraph[str]", units: tuple[UnitRecord, ...], passing: set[
     counted = [
         layers[u]
         for u, good in holds.items()
-        if good and (u in tested or tested & nx.ancestors(graph, u))
+        if good and (u in tested or any(a in tested for a in nx.ancestors(graph, u)))
     ]
     return (1 + max(counted)) / (1 + max(layers.values())) if counted else 0.0
 
