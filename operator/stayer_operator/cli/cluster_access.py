@@ -1,0 +1,165 @@
+"""The cluster as a person reaches it: kubeconfig, custom objects, pods and their logs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import urllib3
+from kubernetes import client, config
+from kubernetes.client.exceptions import ApiException
+from kubernetes.config.config_exception import ConfigException
+
+from stayer_operator.api import names
+from stayer_operator.cli.errors import CliError
+
+Document = dict[str, Any]
+MERGE_PATCH = "application/merge-patch+json"
+
+
+class ClusterAccess:
+    """Calls as the user of the kubeconfig's current context."""
+
+    def __init__(self, namespace: str | None) -> None:
+        try:
+            config.load_config()
+            context = config.list_kube_config_contexts()[1]["context"]
+        except ConfigException as error:
+            raise CliError(
+                f"no cluster: {error}. Set KUBECONFIG or pass --kubeconfig; for a local one run "
+                "`make cluster-up`."
+            ) from error
+        self.namespace = namespace or context.get("namespace") or "default"
+        self._objects = client.CustomObjectsApi()
+        self._core = client.CoreV1Api()
+
+    def run(self, name: str) -> Document:
+        """A BenchmarkRun."""
+        return self._call(
+            lambda: self._objects.get_namespaced_custom_object(
+                names.GROUP, names.VERSION, self.namespace, names.RUN_PLURAL, name
+            ),
+            f"run {name}",
+        )
+
+    def runs(self) -> list[Document]:
+        """All BenchmarkRuns of the namespace."""
+        return self._list(names.RUN_PLURAL, "")
+
+    def trial(self, name: str) -> Document:
+        """A Trial."""
+        return self._call(
+            lambda: self._objects.get_namespaced_custom_object(
+                names.GROUP, names.VERSION, self.namespace, names.TRIAL_PLURAL, name
+            ),
+            f"trial {name}",
+        )
+
+    def trials(self, run: Document) -> list[Document]:
+        """All Trials of a run, inventory trials included."""
+        return self._list(names.TRIAL_PLURAL, f"{names.LABEL_RUN_UID}={run['metadata']['uid']}")
+
+    def patch_run(self, name: str, spec: Document) -> Document:
+        """Merge `spec` into a run's spec."""
+        return self._call(
+            lambda: self._objects.patch_namespaced_custom_object(
+                names.GROUP,
+                names.VERSION,
+                self.namespace,
+                names.RUN_PLURAL,
+                name,
+                {"spec": spec},
+                _content_type=MERGE_PATCH,
+            ),
+            f"run {name}",
+        )
+
+    def apply_run(self, manifest: Document) -> tuple[Document, str]:
+        """Server-side apply of a run with strict validation: the object and what was done."""
+        name = manifest["metadata"]["name"]
+        before = self._find(names.RUN_PLURAL, name)
+        after = self._call(
+            lambda: self._objects.patch_namespaced_custom_object(
+                names.GROUP,
+                names.VERSION,
+                self.namespace,
+                names.RUN_PLURAL,
+                name,
+                manifest,
+                field_manager="stayer-cli",
+                field_validation="Strict",
+                force=True,
+                _content_type="application/apply-patch+yaml",
+            ),
+            f"run {name}",
+        )
+        if before is None:
+            return after, "created"
+        same = before["metadata"]["resourceVersion"] == after["metadata"]["resourceVersion"]
+        return after, "unchanged" if same else "configured"
+
+    def pods(self, trial: Document) -> list[Document]:
+        """Pods of a trial that still exist."""
+        selector = f"{names.LABEL_TRIAL_UID}={trial['metadata']['uid']}"
+        response = self._call(
+            lambda: self._core.list_namespaced_pod(
+                self.namespace, label_selector=selector, _preload_content=False
+            ),
+            "pods",
+        )
+        return list(json.loads(response.data)["items"])
+
+    def logs(self, pod: str, container: str, *, follow: bool) -> Iterator[str]:
+        """Lines of a container's log, as they come when `follow`."""
+        response = self._call(
+            lambda: self._core.read_namespaced_pod_log(
+                pod, self.namespace, container=container, follow=follow, _preload_content=False
+            ),
+            f"log of {pod}/{container}",
+        )
+        rest = b""
+        for piece in response.stream(decode_content=False):
+            *lines, rest = (rest + piece).split(b"\n")
+            yield from (line.decode(errors="replace") for line in lines)
+        if rest:
+            yield rest.decode(errors="replace")
+
+    def _list(self, plural: str, selector: str) -> list[Document]:
+        answer = self._call(
+            lambda: self._objects.list_namespaced_custom_object(
+                names.GROUP, names.VERSION, self.namespace, plural, label_selector=selector
+            ),
+            plural,
+        )
+        return list(answer["items"])
+
+    def _find(self, plural: str, name: str) -> Document | None:
+        try:
+            found: Document = self._objects.get_namespaced_custom_object(
+                names.GROUP, names.VERSION, self.namespace, plural, name
+            )
+        except ApiException as error:
+            if error.status == 404:
+                return None
+            raise CliError(_explain(error, name, self.namespace)) from error
+        return found
+
+    def _call(self, call: Callable[[], Any], what: str) -> Any:
+        try:
+            return call()
+        except ApiException as error:
+            raise CliError(_explain(error, what, self.namespace)) from error
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise CliError(f"the cluster does not answer: {error}") from error
+
+
+def _explain(error: ApiException, what: str, namespace: str) -> str:
+    """The API server's own message, which names field, found and accepted."""
+    try:
+        message = json.loads(error.body or "{}").get("message", error.reason)
+    except ValueError:
+        message = error.reason
+    if error.status == 404:
+        return f"{what} not found in namespace {namespace}"
+    return f"{what}: {message}"

@@ -1,0 +1,83 @@
+"""From manifests and API objects to rows; pure but for reading the named file."""
+
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from stayer_operator.api import names
+from stayer_operator.cli.errors import CliError
+
+Document = dict[str, Any]
+
+
+class Outcome(StrEnum):
+    """What `rerun --which` takes."""
+
+    INFRA_ERROR = "infra_error"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    UNRESOLVED = "unresolved"
+
+
+def read_run(path: Path) -> Document:
+    """The one BenchmarkRun of a manifest file. Raises CliError naming the file and what is wrong."""
+    try:
+        documents = [d for d in yaml.safe_load_all(path.read_text()) if d is not None]
+    except OSError as error:
+        raise CliError(f"{path}: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise CliError(f"{path}: not YAML: {error}") from error
+    if len(documents) != 1 or not isinstance(documents[0], dict):
+        raise CliError(f"{path}: found {len(documents)} documents, accepted: one {names.RUN_KIND}")
+    document: Document = documents[0]
+    found = f"{document.get('apiVersion')} {document.get('kind')}"
+    if found != f"{names.API_VERSION} {names.RUN_KIND}":
+        raise CliError(f"{path}: found {found}, accepted: {names.API_VERSION} {names.RUN_KIND}")
+    if not isinstance(document.get("metadata"), dict) or not document["metadata"].get("name"):
+        raise CliError(f"{path}: metadata.name is missing")
+    return document
+
+
+def age(timestamp: str | None, now: float) -> str:
+    """Time since an API timestamp as kubectl writes it: 45s, 12m, 3h, 4d."""
+    if not timestamp:
+        return "-"
+    seconds = max(0, int(now - datetime.fromisoformat(timestamp).timestamp()))
+    for limit, unit, divisor in ((120, "s", 1), (7200, "m", 60), (172800, "h", 3600)):
+        if seconds < limit:
+            return f"{seconds // divisor}{unit}"
+    return f"{seconds // 86400}d"
+
+
+def run_row(run: Document, now: float) -> tuple[object, ...]:
+    """A run as `stayer run list` shows it."""
+    status = run.get("status", {})
+    trials = status.get("trials", {})
+    done = sum(trials.get(phase, 0) for phase in ("succeeded", "failed", "cancelled"))
+    return (
+        run["metadata"]["name"],
+        run["spec"].get("benchmark"),
+        status.get("phase", "Pending"),
+        f"{done}/{trials.get('total', 0)}",
+        running(trials),
+        status.get("resolvedRate"),
+        status.get("regressions", 0),
+        age(run["metadata"].get("creationTimestamp"), now),
+    )
+
+
+def running(trials: Document) -> int:
+    """Trials that hold pods now."""
+    return sum(trials.get(phase, 0) for phase in ("admitted", "running", "draining"))
+
+
+def waiting_reason(run: Document) -> str:
+    """Why nothing moves, in the words of the run's conditions; empty when something does."""
+    for condition in run.get("status", {}).get("conditions", []):
+        kind, value = condition["type"], condition["status"]
+        if kind in {"Accepted", "TasksReady", "NetworkReady", "Progressing"} and value != "True":
+            return f"{kind}={value} {condition.get('reason', '')}: {condition.get('message', '')}"
+    return ""

@@ -1,0 +1,108 @@
+"""`stayer run`: plan, apply, list, watch, results, rerun, cancel."""
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from stayer_evaluator.scoring.tables import cell_table, trial_table
+from stayer_operator.cli import documents, store_access
+from stayer_operator.cli.cluster_access import ClusterAccess, Document
+from stayer_operator.cli.errors import CliError
+from stayer_operator.cli.options import Namespace, OutputFormat
+from stayer_operator.cli.output import Output, console, print_json, print_table
+from stayer_operator.cli.watch import watch_run
+
+app = typer.Typer(no_args_is_help=True, help="Benchmark runs.")
+
+Name = Annotated[str, typer.Argument(help="Name of the run.")]
+File = Annotated[
+    Path, typer.Option("--filename", "-f", help="Manifest of one BenchmarkRun.", show_default=False)
+]
+
+
+@app.command()
+def plan(filename: File, namespace: Namespace = None, output: OutputFormat = Output.TABLE) -> None:
+    """Show what a run would create: cells, pods, CPU, memory, expected hours. Creates nothing."""
+    manifest = documents.read_run(filename)
+    prospect = store_access.prospect(manifest, namespace or "default")
+    if output is Output.JSON:
+        print_json(prospect.as_document())
+        return
+    print_table(*prospect.cell_rows())
+    for line in prospect.lines():
+        console.print(line)
+
+
+@app.command("apply")
+def apply_(filename: File, namespace: Namespace = None) -> None:
+    """Create a run or change one, as `kubectl apply --server-side` does, with strict fields."""
+    manifest = documents.read_run(filename)
+    cluster = ClusterAccess(namespace or manifest["metadata"].get("namespace"))
+    run, what = cluster.apply_run(manifest)
+    console.print(f"benchmarkrun.stayer.dev/{run['metadata']['name']} {what}")
+
+
+@app.command("list")
+def list_(namespace: Namespace = None, output: OutputFormat = Output.TABLE) -> None:
+    """All runs of the namespace."""
+    runs = ClusterAccess(namespace).runs()
+    if output is Output.JSON:
+        print_json(runs)
+        return
+    columns = ("NAME", "BENCHMARK", "PHASE", "TRIALS", "RUNNING", "RESOLVED", "REGRESSIONS", "AGE")
+    print_table(columns, [documents.run_row(run, time.time()) for run in runs])
+
+
+@app.command()
+def watch(
+    name: Name,
+    namespace: Namespace = None,
+    timeout: Annotated[float, typer.Option(help="Give up after so many seconds; 0: never.")] = 0,
+) -> None:
+    """Follow a run until it ends. Exit code 0 when it succeeded, 1 when it failed."""
+    phase = watch_run(ClusterAccess(namespace), name, timeout)
+    if phase != "Succeeded":
+        raise typer.Exit(1)
+
+
+@app.command()
+def results(name: Name, namespace: Namespace = None, output: OutputFormat = Output.TABLE) -> None:
+    """The scores of a run: one table a cell, one a trial; of the trials that have ended so far."""
+    cluster = ClusterAccess(namespace)
+    run = cluster.run(name)
+    report = store_access.run_results(run, cluster.trials(run))
+    if output is Output.JSON:
+        print_json(report.model_dump(mode="json"))
+        return
+    for table in (cell_table(report), trial_table(report)):
+        print_table(table.columns, table.rows)
+        console.print()
+    console.print(cell_table(report).note)
+
+
+@app.command()
+def rerun(
+    name: Name,
+    which: Annotated[
+        list[documents.Outcome] | None,
+        typer.Option(help="Outcomes to run again; may be repeated."),
+    ] = None,
+    namespace: Namespace = None,
+) -> None:
+    """Run the trials of a finished run again that ended so (default: infra_error)."""
+    cluster = ClusterAccess(namespace)
+    generation = cluster.run(name)["spec"].get("rerun", {}).get("generation", 0) + 1
+    chosen = [outcome.value for outcome in which or [documents.Outcome.INFRA_ERROR]]
+    cluster.patch_run(name, {"rerun": {"generation": generation, "which": chosen}})
+    console.print(f"run {name}: rerun {generation} of {', '.join(chosen)}")
+
+
+@app.command()
+def cancel(name: Name, namespace: Namespace = None) -> None:
+    """Stop a run for good: its pods are deleted, its evidence stays."""
+    run: Document = ClusterAccess(namespace).patch_run(name, {"cancel": True})
+    if run["spec"].get("cancel") is not True:
+        raise CliError(f"run {name}: the cluster did not keep spec.cancel")
+    console.print(f"run {name}: cancelling")
