@@ -18,6 +18,11 @@ def run_results(namespace: str, run: str, run_uid: str) -> str:
     return f"{run_prefix(namespace, run, run_uid)}results.json"
 
 
+def run_tasks(namespace: str, run: str, run_uid: str) -> str:
+    """The tasks of a run as they were when it started; created once."""
+    return f"{run_prefix(namespace, run, run_uid)}tasks.json"
+
+
 @dataclass(frozen=True, slots=True)
 class TrialKeys:
     """Keys below a trial's prefix. Numbers are written with eight digits."""

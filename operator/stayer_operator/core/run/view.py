@@ -1,0 +1,87 @@
+"""What is known of one BenchmarkRun at one moment. Filled by gather, read by the planner."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from stayer_evaluator.records.outcomes import TrialKind
+
+from stayer_operator.api.conditions import Reason, TrialPhase
+from stayer_operator.core.run.settings import RunSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialSummary:
+    """A Trial of the run, reduced to what the run needs (from the informer's projection)."""
+
+    name: str
+    uid: str
+    kind: TrialKind
+    task: str
+    task_digest: str
+    agent: str = ""
+    model: str = ""
+    loop: str = ""
+    attempt: int = 1
+    generation: int = 0  # of the run's spec.rerun
+    phase: TrialPhase = TrialPhase.PENDING
+    deleting: bool = False
+    resolved: bool | None = None
+    failure_mode: str = ""
+    message: str = ""
+    regressions: int = 0
+    waits_for: str = ""  # reason of its Admitted condition where that is False
+    waits_message: str = ""
+    results: str = ""  # key of its results.json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PinnedTasks:
+    """The run's own task list as stored under `layout.run_tasks`; read before any source."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundTasks:
+    """The source's records: task name (file name without .json) -> bytes of its TaskRecord."""
+
+    files: Mapping[str, bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TasksTrouble:
+    """Neither could be read. reason: TaskSetNotFound (nothing there; wait) or StoreUnavailable."""
+
+    reason: Reason
+    message: str
+
+
+TasksView = PinnedTasks | FoundTasks | TasksTrouble
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InventoryView:
+    """A task digest's inventory.json, as far as it exists."""
+
+    accepted: bool
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunView:
+    """Input of `plan_run`.
+
+    `manifest` is the raw object (metadata, spec, status): it may be anything that the API server
+    let pass. `scripts` holds the texts of the ConfigMap keys that `needs.run_needs` names (None
+    where there is none). `inventories` holds what exists, by task digest; a digest without an entry
+    has no inventory yet. `now` is in seconds since the epoch.
+    """
+
+    manifest: Mapping[str, Any]
+    tasks: TasksView
+    scripts: Mapping[tuple[str, str], str | None] = field(default_factory=dict)
+    inventories: Mapping[str, InventoryView] = field(default_factory=dict)
+    trials: tuple[TrialSummary, ...] = ()
+    settings: RunSettings
+    now: float
