@@ -23,7 +23,7 @@ class Outcome(StrEnum):
 
 
 def read_run(path: Path) -> Document:
-    """The one BenchmarkRun of a manifest file. Raises CliError naming the file and what is wrong."""
+    """The one BenchmarkRun of a manifest file. Raises CliError: the file and what is wrong."""
     try:
         documents = [d for d in yaml.safe_load_all(path.read_text()) if d is not None]
     except OSError as error:

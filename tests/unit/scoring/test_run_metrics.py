@@ -3,6 +3,7 @@
 from itertools import combinations
 
 import pytest
+
 from stayer_evaluator.records.outcomes import FailureMode
 from stayer_evaluator.records.results import Metrics
 from stayer_evaluator.records.run_results import TrialLine

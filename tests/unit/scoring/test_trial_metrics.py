@@ -1,6 +1,7 @@
 """Metrics of a trial, each against a case small enough to check by hand (evaluation.md §6)."""
 
 import pytest
+
 from stayer_evaluator.records.outcomes import CaseStatus, UnitState
 from stayer_evaluator.records.queue import EpisodeCursor, SnapshotEntry, Writer
 from stayer_evaluator.records.task import Inventory, InventoryUnit, UnitRecord
