@@ -30,7 +30,7 @@ class TrialSummary:
     failure_mode: str = ""
     message: str = ""
     regressions: int = 0
-    waits_for: str = ""  # reason of its Admitted condition where that is False
+    waits_for: str = ""  # reason from the latest admission, or of its own condition
     waits_message: str = ""
     results: str = ""  # key of its results.json
 
