@@ -1,0 +1,183 @@
+"""Raw objects of the Kubernetes API → views. Pure; unknown fields are passed over, missing ones
+get the API's defaults: what a server sends is never a reason to fail.
+"""
+
+import calendar
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from stayer_evaluator.records.outcomes import Role, TrialKind
+from stayer_operator.api import names
+from stayer_operator.core.observed import (
+    ContainerEnd,
+    ContainerView,
+    NodeView,
+    PodCondition,
+    PodView,
+    RunObject,
+    TrialObject,
+)
+
+Raw = Mapping[str, Any]
+
+_POD_NAME = re.compile(r"^(?P<trial>.+)-(?P<role>[ab])-(?P<incarnation>[1-9][0-9]*)$")
+_ROLES = {label: role for role, label in names.ROLE_LABELS.items()}
+
+
+def parse_time(text: str | None) -> float | None:
+    """RFC 3339 → seconds since the epoch; None for nothing and for what is no time."""
+    if not text:
+        return None
+    try:
+        parsed = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return calendar.timegm(parsed.utctimetuple()) + parsed.microsecond / 1e6
+
+
+def pod_view(raw: Raw) -> PodView:
+    """A pod. Its trial and role come from its name where that is one of ours, else from labels."""
+    metadata, spec, status = _parts(raw)
+    labels: Raw = metadata.get("labels") or {}
+    match = _POD_NAME.match(metadata.get("name", ""))
+    scheduled = status.get("conditions") or ()
+    return PodView(
+        **_identity(metadata),
+        trial=match["trial"] if match else labels.get(names.LABEL_TRIAL, ""),
+        owner_uid=_controller(metadata).get("uid", ""),
+        role=Role(match["role"]) if match else _role(labels),
+        incarnation=int(match["incarnation"]) if match else 0,
+        created=parse_time(metadata.get("creationTimestamp")) or 0.0,
+        deletion=parse_time(metadata.get("deletionTimestamp")),
+        deletion_grace=metadata.get("deletionGracePeriodSeconds"),
+        node=spec.get("nodeName") or "",
+        phase=status.get("phase") or "Pending",
+        reason=status.get("reason") or "",
+        message=status.get("message") or "",
+        started=parse_time(status.get("startTime")),
+        conditions=tuple(_condition(condition) for condition in scheduled),
+        containers=tuple(_containers(spec, status)),
+    )
+
+
+def trial_object(raw: Raw) -> TrialObject:
+    """A Trial."""
+    metadata, spec, status = _parts(raw)
+    owner = _controller(metadata)
+    return TrialObject(
+        **_identity(metadata),
+        generation=metadata.get("generation") or 0,
+        created=parse_time(metadata.get("creationTimestamp")) or 0.0,
+        deleted=bool(metadata.get("deletionTimestamp")),
+        run=spec.get("runName") or owner.get("name", ""),
+        run_uid=spec.get("runUID") or owner.get("uid", ""),
+        kind=TrialKind(spec.get("kind") or TrialKind.ATTEMPT),
+        labels=metadata.get("labels") or {},
+        spec=spec,
+        status=status,
+    )
+
+
+def run_object(raw: Raw) -> RunObject:
+    """A BenchmarkRun."""
+    metadata, spec, status = _parts(raw)
+    return RunObject(
+        **_identity(metadata),
+        generation=metadata.get("generation") or 0,
+        created=parse_time(metadata.get("creationTimestamp")) or 0.0,
+        deleted=bool(metadata.get("deletionTimestamp")),
+        spec=spec,
+        status=status,
+    )
+
+
+def node_view(raw: Raw) -> NodeView:
+    """A node. One without a Ready condition has not been heard of yet: not ready."""
+    metadata, _, status = _parts(raw)
+    ready: Raw = next((c for c in status.get("conditions") or () if c.get("type") == "Ready"), {})
+    return NodeView(
+        name=metadata.get("name", ""),
+        uid=metadata.get("uid", ""),
+        resource_version=metadata.get("resourceVersion", ""),
+        ready=ready.get("status") == "True",
+        since=parse_time(ready.get("lastTransitionTime")) or 0.0,
+    )
+
+
+def _parts(raw: Raw) -> tuple[Raw, Raw, Raw]:
+    return raw.get("metadata") or {}, raw.get("spec") or {}, raw.get("status") or {}
+
+
+def _identity(metadata: Raw) -> dict[str, Any]:
+    return {
+        "namespace": metadata.get("namespace", ""),
+        "name": metadata.get("name", ""),
+        "uid": metadata.get("uid", ""),
+        "resource_version": metadata.get("resourceVersion", ""),
+    }
+
+
+def _controller(metadata: Raw) -> Raw:
+    owners: list[Raw] = metadata.get("ownerReferences") or []
+    return next((owner for owner in owners if owner.get("controller")), {})
+
+
+def _role(labels: Raw) -> Role:
+    return _ROLES.get(labels.get(names.LABEL_ROLE, ""), Role.AGENT)
+
+
+def _condition(raw: Raw) -> PodCondition:
+    return PodCondition(
+        type=raw.get("type", ""),
+        status=raw.get("status", ""),
+        reason=raw.get("reason") or "",
+        message=raw.get("message") or "",
+        since=parse_time(raw.get("lastTransitionTime")) or 0.0,
+    )
+
+
+def _containers(spec: Raw, status: Raw) -> list[ContainerView]:
+    limits = {
+        container.get("name"): (container.get("resources") or {}).get("limits") or {}
+        for section in ("initContainers", "containers")
+        for container in spec.get(section) or ()
+    }
+    return [
+        _container(raw, init, limits.get(raw.get("name"), {}))
+        for section, init in (("initContainerStatuses", True), ("containerStatuses", False))
+        for raw in status.get(section) or ()
+    ]
+
+
+def _container(raw: Raw, init: bool, limits: Raw) -> ContainerView:
+    state: Raw = raw.get("state") or {}
+    waiting: Raw = state.get("waiting") or {}
+    end = _end(state)
+    return ContainerView(
+        name=raw.get("name", ""),
+        init=init,
+        state="terminated" if end else "running" if "running" in state else "waiting",
+        reason=waiting.get("reason") or "",
+        message=waiting.get("message") or "",
+        started=bool(raw.get("started")),
+        end=end,
+        last_end=_end(raw.get("lastState") or {}),
+        restarts=raw.get("restartCount") or 0,
+        limits={str(name): str(value) for name, value in limits.items()},
+    )
+
+
+def _end(state: Raw) -> ContainerEnd | None:
+    raw: Raw | None = state.get("terminated")
+    if raw is None:
+        return None
+    return ContainerEnd(
+        exit_code=raw.get("exitCode") or 0,
+        signal=raw.get("signal") or 0,
+        reason=raw.get("reason") or "",
+        message=raw.get("message") or "",
+        started=parse_time(raw.get("startedAt")),
+        finished=parse_time(raw.get("finishedAt")),
+    )
