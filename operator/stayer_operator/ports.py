@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from stayer_evaluator.records.outcomes import Role
+from stayer_evaluator.storage.store import MutableStore
 from stayer_operator.core.observed import (
     NodeView,
     ObjectKey,
@@ -122,22 +123,11 @@ class Observed(Protocol):
         """
 
 
-class Evidence(Protocol):
-    """The part of the object store that the operator uses to judge and end trials."""
+class Evidence(MutableStore, Protocol):
+    """The object store, as the operator uses it to judge and end trials and to sum up runs.
 
-    async def create(self, key: str, data: bytes) -> bool:
-        """As `ObjectStore.create`: conditional, idempotent, raises ObjectExists."""
-
-    async def get(self, key: str) -> bytes:
-        """As `ObjectStore.get`: the whole object, raises ObjectMissing."""
-
-    async def put(self, key: str, data: bytes) -> None:
-        """As `MutableStore.put`: create or replace."""
-
-    async def keys(self, prefix: str) -> list[str]:
-        """As `MutableStore.keys`: all keys below a prefix, sorted. Only to find the tasks of a
-        task set; never for the truth about a trial.
-        """
+    `keys` only finds the tasks of a task set; it is never asked for the truth about a trial.
+    """
 
 
 class Clock(Protocol):

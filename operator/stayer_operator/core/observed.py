@@ -171,7 +171,7 @@ class TrialObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunObject:
-    """A BenchmarkRun. `spec` and `status` are the API's own documents and are never changed."""
+    """A BenchmarkRun. `manifest` is the API's own document (without managedFields)."""
 
     namespace: str
     name: str
@@ -180,8 +180,7 @@ class RunObject:
     generation: int
     created: float
     deleted: bool
-    spec: Mapping[str, Any] = field(default_factory=dict)
-    status: Mapping[str, Any] = field(default_factory=dict)
+    manifest: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def key(self) -> ObjectKey:

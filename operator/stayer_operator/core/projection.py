@@ -82,14 +82,14 @@ def trial_object(raw: Raw) -> TrialObject:
 
 def run_object(raw: Raw) -> RunObject:
     """A BenchmarkRun."""
-    metadata, spec, status = _parts(raw)
+    metadata, _, _ = _parts(raw)
+    kept = {name: value for name, value in metadata.items() if name != "managedFields"}
     return RunObject(
         **_identity(metadata),
         generation=metadata.get("generation") or 0,
         created=parse_time(metadata.get("creationTimestamp")) or 0.0,
         deleted=bool(metadata.get("deletionTimestamp")),
-        spec=spec,
-        status=status,
+        manifest={**raw, "metadata": kept},
     )
 
 

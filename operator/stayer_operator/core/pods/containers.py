@@ -1,0 +1,159 @@
+"""The containers of the pair: task container, sidecar, and the init containers between them."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from stayer_evaluator.records import places
+from stayer_operator.core.pods import volumes
+from stayer_operator.core.pods.quantities import merge_resources
+from stayer_operator.core.pods.settings import PodSettings
+from stayer_operator.core.pods.volumes import Mount
+from stayer_operator.core.trial.spec import TrialSpec
+
+Container = dict[str, Any]
+
+TASK = "task"
+SEED = "seed"
+INITIAL_COMMIT = "initial-commit"
+RESTORE = "restore"
+RECORDER = "recorder"
+ADJUDICATOR = "adjudicator"
+COPY_RUNNER = "copy-runner"
+SIDECARS = (RECORDER, ADJUDICATOR)
+
+# The runner becomes other users, ends their processes, wipes what they leave (a sticky directory
+# needs FOWNER). All are in Pod Security's baseline.
+RUNNER_CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID")
+FILE_CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER")
+READ_CAPABILITIES = ("DAC_OVERRIDE",)
+
+
+def task_container(
+    settings: PodSettings,
+    spec: TrialSpec,
+    template: Mapping[str, Any],
+    mounts: Sequence[Mount],
+    *,
+    read_only_root: bool,
+) -> Container:
+    """The untrusted one: the task's image under our runner as PID 1."""
+    return {
+        "name": TASK,
+        "image": spec.image,
+        "imagePullPolicy": spec.pull_policy,
+        "command": [places.RUNNER, "serve"],
+        "workingDir": "/",
+        "resources": task_resources(settings, template),
+        "securityContext": _security(RUNNER_CAPABILITIES, read_only_root=read_only_root),
+        "volumeMounts": list(mounts),
+    }
+
+
+def task_resources(settings: PodSettings, template: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """Requests and limits of the task container: the run's template over our defaults."""
+    return merge_resources(settings.task_resources, template.get("resources") or {})
+
+
+def seed_container(settings: PodSettings, spec: TrialSpec) -> Container:
+    """Copies the image's /workspace into the shared volume."""
+    seed = [places.RUNNER, "seed", "--from", places.WORKSPACE, "--to", places.SEED]
+    return {
+        "name": SEED,
+        "image": spec.image,
+        "imagePullPolicy": spec.pull_policy,
+        "command": [*seed, "--uid", str(places.AGENT_UID)],
+        "workingDir": "/",
+        "resources": settings.sidecar_resources,
+        "securityContext": _security(FILE_CAPABILITIES, read_only_root=True),
+        "volumeMounts": [
+            volumes.read(volumes.RUNNER),
+            volumes.write(volumes.WORKSPACE, places.SEED),
+        ],
+    }
+
+
+def copy_runner_container(settings: PodSettings) -> Container:
+    """Puts the runner into its volume where image volumes do not work."""
+    return {
+        "name": COPY_RUNNER,
+        "image": settings.runner_image,
+        "imagePullPolicy": settings.our_pull_policy,
+        "command": ["/runner", "copy-self", places.BIN],
+        "resources": settings.sidecar_resources,
+        "securityContext": _security(("DAC_OVERRIDE",), read_only_root=True),
+        "volumeMounts": [volumes.write(volumes.RUNNER)],
+    }
+
+
+def evaluator_init(
+    settings: PodSettings, name: str, module: str, mounts: Sequence[Mount]
+) -> Container:
+    """An init container of ours that runs one module to its end."""
+    return {
+        "name": name,
+        "image": settings.evaluator_image,
+        "imagePullPolicy": settings.our_pull_policy,
+        "command": ["python3", "-m", module],
+        "resources": settings.sidecar_resources,
+        "securityContext": _security(FILE_CAPABILITIES, read_only_root=True),
+        "volumeMounts": [*mounts, volumes.write(volumes.SCRATCH)],
+    }
+
+
+def sidecar(
+    settings: PodSettings,
+    name: str,
+    module: str,
+    env: Mapping[str, str],
+    mounts: Sequence[Mount],
+    capabilities: Sequence[str],
+) -> Container:
+    """A native sidecar: starts before the task container, whose start its probe gates."""
+    return {
+        "name": name,
+        "image": settings.evaluator_image,
+        "imagePullPolicy": settings.our_pull_policy,
+        "command": ["python3", "-m", module],
+        "restartPolicy": "Always",
+        "env": [{"name": key, "value": value} for key, value in env.items()],
+        "resources": settings.sidecar_resources,
+        "securityContext": _security(capabilities, read_only_root=True),
+        "startupProbe": {
+            "httpGet": {"path": "/started", "port": places.SIDECAR_PORT},
+            "periodSeconds": 1,
+            "timeoutSeconds": 2,
+            "failureThreshold": settings.start_seconds,
+        },
+        "terminationMessagePath": places.TERMINATION_LOG,
+        "terminationMessagePolicy": "File",
+        "volumeMounts": [*mounts, volumes.write(volumes.SCRATCH)],
+    }
+
+
+def sidecar_environment(
+    settings: PodSettings, spec: TrialSpec, trial: str, role: str, incarnation: int, limits: object
+) -> dict[str, str]:
+    """What a sidecar is told; everything else it reads from `trial.json`."""
+    return {
+        places.ENV_TRIAL: trial,
+        places.ENV_PREFIX: spec.prefix,
+        places.ENV_ROLE: role,
+        places.ENV_INCARNATION: str(incarnation),
+        places.ENV_TRIAL_SHA256: spec.document_sha256,
+        places.ENV_RELAY_URL: settings.relay_url,
+        places.ENV_PROGRESS_URL: settings.progress_url,
+        places.ENV_MUST_FAIL: ",".join(settings.must_fail),
+        places.ENV_LIMITS: json.dumps(limits, sort_keys=True, separators=(",", ":")),
+    }
+
+
+def _security(capabilities: Sequence[str], *, read_only_root: bool) -> dict[str, Any]:
+    return {
+        "runAsUser": 0,
+        "runAsGroup": 0,
+        "privileged": False,
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": read_only_root,
+        "capabilities": {"drop": ["ALL"], "add": list(capabilities)},
+    }
