@@ -46,6 +46,9 @@ class InventoryUnit(Record):
     cases: tuple[str, ...]
     selectable: bool = Field(description="the suite can run this unit alone")
     finder: Literal["folder", "unit_runner", "named_ids", "whole_suite", "none"]
+    skipped: tuple[str, ...] = Field(
+        default=(), description="ids that gold skips: neither expected nor evidence of tampering"
+    )
 
 
 class Inventory(Record):
@@ -59,3 +62,8 @@ class Inventory(Record):
     suite: str = Field(description="suite adapter that found the cases: pytest or script")
     units: dict[str, InventoryUnit]
     base_manifest: str = Field(description="sha256 of the base manifest object")
+    interpreter: str = Field(default="", description="absolute path of the image's Python")
+    path: str = Field(default="", description="PATH of the image, writable folders left out")
+    canaries: Literal["native", "script"] = Field(
+        default="native", description="what the suite's own command was seen to tell apart"
+    )
