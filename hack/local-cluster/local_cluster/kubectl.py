@@ -1,0 +1,47 @@
+"""Talks to the cluster as its administrator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from local_cluster.commands import read_output, try_command
+from local_cluster.errors import LocalClusterError
+
+
+@dataclass(frozen=True)
+class Kubectl:
+    """One kubectl with one kubeconfig."""
+
+    program: Path
+    kubeconfig: Path
+
+    def read(self, *arguments: str, stdin: str | None = None) -> str:
+        """What kubectl prints; raise LocalClusterError with its complaint."""
+        return read_output(self._command(arguments), stdin=stdin)
+
+    def succeeds(self, *arguments: str) -> bool:
+        """Whether kubectl ends without an error."""
+        return try_command(self._command(arguments)).returncode == 0
+
+    def apply(self, manifest: str) -> None:
+        """Create or update objects; those that are right already are left alone."""
+        self.read("apply", "-f", "-", stdin=manifest)
+
+    def wait_for_rollout(self, namespace: str, deployment: str, patience: int) -> None:
+        """Wait until every pod of a Deployment is ready."""
+        command = ["rollout", "status", "-n", namespace, f"deployment/{deployment}"]
+        result = try_command(self._command([*command, f"--timeout={patience}s"]))
+        if result.returncode != 0:
+            events = try_command(
+                self._command(["get", "pods,events", "-n", namespace, "--sort-by=.lastTimestamp"])
+            )
+            raise LocalClusterError(
+                f"{deployment} in {namespace} is not ready: {result.stderr.strip()}\n"
+                f"{events.stdout.rstrip()}",
+                advice=f"kubectl -n {namespace} describe pods -l app={deployment}",
+            )
+
+    def _command(self, arguments: Sequence[str]) -> list[str | Path]:
+        return [self.program, f"--kubeconfig={self.kubeconfig}", *arguments]
