@@ -25,6 +25,12 @@ class Job(Record):
     timeout_seconds: float = Field(default=600, gt=0)
     log_limit_bytes: int = Field(default=16 * 1024**2, ge=0)
     open_files: int = Field(default=4096, ge=16)
+    stdin: str = Field(
+        default="",
+        pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]{0,99})?$",
+        description="file in the job directory given as standard input; empty: nothing. "
+        "The directory is closed to the job itself",
+    )
     paths: tuple[str, ...] = Field(default=(), description="wipe: directories to empty")
     exit_code: int = Field(default=0, ge=0, le=255, description="quit: of the container")
 

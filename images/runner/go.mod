@@ -1,0 +1,3 @@
+module stayer.dev/runner
+
+go 1.26

@@ -1,0 +1,5 @@
+package at
+
+import "syscall"
+
+const sysFstatat = syscall.SYS_NEWFSTATAT
