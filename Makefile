@@ -1,0 +1,97 @@
+# `make help` lists the targets. Everything runs in .venv, made from the hashed lock.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+BIN := .venv/bin
+CLUSTER := hack/local-cluster/cluster
+EXTRAS := operator evaluator cli dev
+# Where a cluster of your own is used, nothing is brought up or down.
+ifdef STAYER_KUBECONFIG
+WITH_CLUSTER := export KUBECONFIG="$$STAYER_KUBECONFIG";
+else
+WITH_CLUSTER := $(CLUSTER) up; eval "$$($(CLUSTER) env)";
+endif
+
+.PHONY: help
+help: ## This list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
+
+# The lock's date is the environment's: a changed lock is installed again. uv installs several
+# times faster than the pip of older machines.
+.venv/installed: requirements/dev.txt requirements/tools.txt pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv \
+	  || { echo "python3 -m venv failed; on Debian: apt install python3-venv"; exit 1; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/tools.txt
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements/dev.txt
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.PHONY: venv
+venv: .venv/installed ## The Python environment, from the hashed lock
+
+.PHONY: demo
+demo: .venv/installed ## Cluster, images, chart, example tasks, one run, its scores
+	@$(WITH_CLUSTER) hack/demo
+
+.PHONY: test
+test: .venv/installed ## Every test, those on the local cluster included (starts it)
+	@$(WITH_CLUSTER) STAYER_CLUSTER=1 hack/install >&2; STAYER_CLUSTER=1 $(BIN)/pytest -q
+
+.PHONY: test-unit
+test-unit: .venv/installed ## The fast tests: no cluster
+	@$(BIN)/pytest -q -m "not cluster"
+
+.PHONY: lint
+lint: .venv/installed ## ruff, mypy --strict, import contracts, generated files, helm, go vet; edits nothing
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	@$(BIN)/mypy operator evaluator
+	@$(BIN)/lint-imports
+	@if command -v go >/dev/null; then cd images/runner && go vet ./...; fi
+	@if command -v helm >/dev/null; then helm lint --quiet helm/stayer; fi
+
+.PHONY: fix
+fix: .venv/installed ## Format, and mend what ruff can
+	@$(BIN)/ruff check --fix . || true
+	@$(BIN)/ruff format .
+
+.PHONY: generate
+generate: .venv/installed ## CRDs from the models, the chart's copies of them
+	@$(BIN)/python -m stayer_operator.api.generate crds
+	@helm/generate
+
+.PHONY: verify
+verify: .venv/installed ## Fail if a generated file is stale
+	@$(BIN)/python -m stayer_operator.api.generate --check crds
+	@helm/generate --check
+
+.PHONY: cluster-up
+cluster-up: ## A real single-node Kubernetes on this machine (first time: 20-30 minutes)
+	@$(CLUSTER) up
+
+.PHONY: cluster-down
+cluster-down: ## Remove it without trace
+	@$(CLUSTER) down
+
+.PHONY: images
+images: .venv/installed ## Build what changed and push it to the registry
+	@$(WITH_CLUSTER) $(BIN)/python images/build
+
+.PHONY: install
+install: .venv/installed ## Images, then the chart into the cluster
+	@$(WITH_CLUSTER) hack/install
+
+.PHONY: bench
+bench: .venv/installed ## Measurements: writes per trial, starts, scale, snapshots
+	@$(WITH_CLUSTER) hack/bench
+
+.PHONY: lock
+lock: .venv/installed ## Resolve dependencies again and write requirements/*.txt
+	@for extra in $(EXTRAS); do \
+	  echo "requirements/$$extra.txt"; \
+	  $(BIN)/uv pip compile pyproject.toml --quiet --extra $$extra --upgrade --universal --python-version 3.11 \
+	    --generate-hashes --no-emit-index-url --custom-compile-command "make lock" -o requirements/$$extra.txt; \
+	done
+	@$(BIN)/uv pip compile requirements/tools.in --quiet --upgrade --universal --python-version 3.11 \
+	  --generate-hashes --no-emit-index-url --custom-compile-command "make lock" -o requirements/tools.txt
