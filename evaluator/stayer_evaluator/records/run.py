@@ -1,4 +1,4 @@
-"""Documents of a whole run: the tasks it was started with, and the index of its results."""
+"""`tasks.json` of a run: the tasks that it was started with."""
 
 from typing import Literal
 
@@ -40,37 +40,3 @@ class RunTasks(Record):
 
     schema_version: Literal["stayer.dev/run-tasks/v1"] = "stayer.dev/run-tasks/v1"
     tasks: tuple[RunTask, ...] = Field(description="sorted by name")
-
-
-class RunTrial(Record):
-    """One scheduled trial of a run."""
-
-    task: str
-    task_digest: str
-    agent: str
-    model: str
-    loop: str
-    attempt: int
-    generation: int
-    trial: str
-    phase: str = Field(description="Missing when the Trial was never created")
-    resolved: bool | None = None
-    failure_mode: str = ""
-    regressions: int = 0
-    results: str = Field(default="", description="key of results.json; empty when there is none")
-
-
-class RunResults(Record):
-    """`runs/<namespace>/<run>-<uid8>/results.json`: which trials make up the run. Scores are
-    computed from the trials' own results; a scheduled trial without one counts as not resolved.
-    """
-
-    schema_version: Literal["stayer.dev/run-results/v1"] = "stayer.dev/run-results/v1"
-    namespace: str
-    run: str
-    run_uid: str
-    benchmark: str
-    phase: str
-    test_visibility: str
-    network: str
-    trials: tuple[RunTrial, ...]
