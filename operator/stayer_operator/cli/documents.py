@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from stayer_evaluator.records.results import TrialResults
 from stayer_operator.api import names
 from stayer_operator.cli.errors import CliError
 
@@ -81,3 +82,30 @@ def waiting_reason(run: Document) -> str:
         if kind in {"Accepted", "TasksReady", "NetworkReady", "Progressing"} and value != "True":
             return f"{kind}={value} {condition.get('reason', '')}: {condition.get('message', '')}"
     return ""
+
+
+def trial_rows(trial: Document, results: TrialResults | None) -> list[tuple[str, object]]:
+    """A trial as `stayer trial show` shows it: field, value."""
+    spec, status = trial["spec"], trial.get("status", {})
+    rows: list[tuple[str, object]] = [
+        ("name", trial["metadata"]["name"]),
+        ("run", spec["runName"]),
+        ("kind", spec["kind"]),
+        ("task", spec["task"]["name"]),
+        ("agent", spec.get("agent")),
+        ("model", spec.get("model")),
+        ("loop profile", spec.get("loopProfile")),
+        ("attempt", spec.get("attempt")),
+        ("phase", status.get("phase", "Pending")),
+        ("message", status.get("message")),
+        ("agent pod", status.get("agentPod")),
+        ("adjudicator pod", status.get("adjudicatorPod")),
+        ("infrastructure restarts", status.get("infraRestarts", 0)),
+        ("evidence", spec["prefix"]),
+    ]
+    if results is None:
+        return rows
+    rows.append(("failure mode", results.failure_mode.value))
+    metrics = {} if results.metrics is None else results.metrics.model_dump(mode="json")
+    shown = ((key, ", ".join(v) if isinstance(v, list) else v) for key, v in metrics.items())
+    return rows + [(key.replace("_", " "), value) for key, value in shown]

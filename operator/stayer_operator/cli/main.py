@@ -1,0 +1,27 @@
+"""The `stayer` command."""
+
+import sys
+
+import typer
+
+from stayer_evaluator.storage.store import StoreError
+from stayer_operator.cli import run, tasks, trial
+from stayer_operator.cli.errors import CliError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Runs long-horizon coding-agent benchmarks on Kubernetes.",
+)
+app.add_typer(run.app, name="run")
+app.add_typer(trial.app, name="trial")
+app.add_typer(tasks.app, name="tasks")
+
+
+def main() -> None:
+    """Run a command; errors that a person can act on are one message and exit code 1."""
+    try:
+        app()
+    except (CliError, StoreError) as error:
+        print(f"stayer: {error}", file=sys.stderr)  # noqa: T201
+        sys.exit(1)
