@@ -1,7 +1,10 @@
 """Trials, pods and settings for tests of the trial core."""
 
+import datetime
+from collections.abc import Sequence
 from typing import Any
 
+from stayer_evaluator.records.outcomes import Role, TrialKind
 from stayer_operator.api import names
 from stayer_operator.core.pods.settings import PodSettings
 from stayer_operator.core.trial.spec import TrialIdentity, TrialSpec, parse_trial_spec
@@ -87,4 +90,121 @@ def make_raw_trial(
         },
         "spec": spec or make_raw_spec(),
         "status": status or {},
+    }
+
+
+def at(seconds: float) -> str:
+    """RFC 3339 of 2026-01-01T00:00:00Z + `seconds`."""
+    moment = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC) + datetime.timedelta(
+        seconds=seconds
+    )
+    return moment.isoformat().replace("+00:00", "Z")
+
+
+EPOCH = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC).timestamp()
+
+
+def running(name: str, *, since: float = 10, **more: Any) -> dict[str, Any]:
+    """A containerStatus."""
+    return {"name": name, "state": {"running": {"startedAt": at(since)}}, "started": True, **more}
+
+
+def waiting(name: str, reason: str, message: str = "", **more: Any) -> dict[str, Any]:
+    return {
+        "name": name,
+        "state": {"waiting": {"reason": reason, "message": message}},
+        "started": False,
+        **more,
+    }
+
+
+def terminated(
+    name: str,
+    exit_code: int,
+    reason: str = "",
+    *,
+    message: str = "",
+    finished: float = 100,
+    **more: Any,
+) -> dict[str, Any]:
+    return {"name": name, "state": ended(exit_code, reason, message, finished), **more}
+
+
+def ended(
+    exit_code: int, reason: str = "", message: str = "", finished: float = 100
+) -> dict[str, Any]:
+    """The state of an ended container."""
+    return {
+        "terminated": {
+            "exitCode": exit_code,
+            "reason": reason or ("Completed" if exit_code == 0 else "Error"),
+            "message": message,
+            "startedAt": at(10),
+            "finishedAt": at(finished),
+        }
+    }
+
+
+def condition(
+    type_: str, status: str = "True", reason: str = "", message: str = "", since: float = 1
+) -> dict[str, Any]:
+    return {
+        "type": type_,
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": at(since),
+    }
+
+
+def make_raw_pod(
+    role: Role = Role.AGENT,
+    incarnation: int = 1,
+    *,
+    phase: str = "Running",
+    reason: str = "",
+    message: str = "",
+    conditions: Sequence[dict[str, Any]] | None = None,
+    inits: Sequence[dict[str, Any]] = (),
+    containers: Sequence[dict[str, Any]] = (),
+    deletion: float | None = None,
+    grace: int = 600,
+    node: str = "node-1",
+    trial: str = TRIAL,
+    trial_uid: str = TRIAL_UID,
+    created: float = 0,
+) -> dict[str, Any]:
+    """A pod as the API holds it."""
+    name = names.pod_name(trial, role, incarnation)
+    metadata: dict[str, Any] = {
+        "namespace": NAMESPACE,
+        "name": name,
+        "uid": f"uid-of-{name}",
+        "resourceVersion": "9",
+        "creationTimestamp": at(created),
+        "labels": names.pod_labels(
+            run=RUN,
+            run_uid=RUN_UID,
+            trial=trial,
+            trial_uid=trial_uid,
+            role=role,
+            kind=TrialKind.ATTEMPT,
+        ),
+        "ownerReferences": [names.owner_reference(names.TRIAL_KIND, trial, trial_uid)],
+    }
+    if deletion is not None:
+        metadata |= {"deletionTimestamp": at(deletion), "deletionGracePeriodSeconds": grace}
+    if conditions is None:
+        conditions = [condition("PodScheduled")] if node else []
+    return {
+        "metadata": metadata,
+        "spec": {"nodeName": node},
+        "status": {
+            "phase": phase,
+            "reason": reason,
+            "message": message,
+            "conditions": list(conditions),
+            "initContainerStatuses": list(inits),
+            "containerStatuses": list(containers),
+        },
     }

@@ -40,6 +40,7 @@ class ContainerView:
     reason: str = ""  # of waiting: ImagePullBackOff, CrashLoopBackOff, ...
     message: str = ""
     started: bool = False  # its startup probe succeeded
+    since: float | None = None  # startedAt while it is running
     end: ContainerEnd | None = None  # of this life
     last_end: ContainerEnd | None = None  # of the life before; restarting a sidecar moves it here
     restarts: int = 0

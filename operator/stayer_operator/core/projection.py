@@ -162,6 +162,7 @@ def _container(raw: Raw, init: bool, limits: Raw) -> ContainerView:
         reason=waiting.get("reason") or "",
         message=waiting.get("message") or "",
         started=bool(raw.get("started")),
+        since=parse_time((state.get("running") or {}).get("startedAt")),
         end=end,
         last_end=_end(raw.get("lastState") or {}),
         restarts=raw.get("restartCount") or 0,
