@@ -43,10 +43,8 @@ def line_distance(old: Sequence[bytes], new: Sequence[bytes], max_edits: int = M
     common = set(old) & set(new)
     # A line found on one side only is an edit of its own and can be left out of the search.
     lone = sum(line not in common for line in old) + sum(line not in common for line in new)
-    kept_old = [line for line in old if line in common]
-    kept_new = [line for line in new if line in common]
-    kept_old, kept_new = _trim(kept_old, kept_new)
-    return lone + _myers(kept_old, kept_new, max_edits)
+    kept = _trim([line for line in old if line in common], [line for line in new if line in common])
+    return lone + _myers(*kept, max_edits)
 
 
 def _myers(old: Sequence[bytes], new: Sequence[bytes], max_edits: int) -> int:

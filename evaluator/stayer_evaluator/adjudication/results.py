@@ -21,6 +21,7 @@ class Run:
     job: JobResult
     parsed: Parsed
     strict_exit: bool = True  # the runner's exit code must agree: false for masked whole runs
+    log: bytes = b""  # its tail, for people
 
     @property
     def seconds(self) -> float:

@@ -11,7 +11,7 @@ import io
 import os
 import stat
 import tarfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
@@ -120,7 +120,7 @@ def extract_suite(data: bytes, target: Path) -> tuple[str, ...]:
     return write_files(files, target)
 
 
-def write_files(files: dict[str, tuple[bytes, bool]], target: Path) -> tuple[str, ...]:
+def write_files(files: Mapping[str, tuple[bytes, bool]], target: Path) -> tuple[str, ...]:
     """Create files below `target` without following any link; folders 0755, files 0644/0755."""
     root = os.open(target, os.O_RDONLY | os.O_DIRECTORY)
     try:

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from stayer_evaluator.records.outcomes import CaseStatus
 
 #: From harmless to harmful: of several claims about one case the worst counts.
-_SEVERITY = (CaseStatus.PASSED, CaseStatus.SKIPPED, CaseStatus.MISSING, CaseStatus.FAILED, CaseStatus.ERROR)  # fmt: skip
+_SEVERITY = (
+    CaseStatus.PASSED, CaseStatus.SKIPPED, CaseStatus.MISSING, CaseStatus.FAILED, CaseStatus.ERROR,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
