@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from stayer_evaluator.records.queue import PathReport
 from stayer_evaluator.snapshots import names
-from stayer_evaluator.snapshots.excludes import Excludes
+from stayer_evaluator.snapshots.excludes import Filter
 from stayer_evaluator.snapshots.index import Index, Problem, Seen
 from stayer_evaluator.snapshots.manifest import Node, Piece, Tree
 from stayer_evaluator.snapshots.pack import Pack
@@ -47,7 +47,7 @@ class Collector:
     def __init__(
         self,
         root: Path,
-        excludes: Excludes,
+        excludes: Filter,
         limits: Limits | None = None,
         known: dict[str, Piece] | None = None,
     ) -> None:

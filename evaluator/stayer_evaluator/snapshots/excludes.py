@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Protocol
 
 CACHES = frozenset(
     {
@@ -21,6 +22,13 @@ DEPENDENCIES = frozenset({"node_modules", ".venv"})
 ALWAYS_KEPT = ("requirement_patches", "agent_plans", "agent_tests")
 
 
+class Filter(Protocol):
+    """Decides what a walk does not see."""
+
+    def leaves_out(self, directory: str, name: str) -> bool:
+        """Whether `name` in `directory` ("" or with trailing slash) is left out."""
+
+
 @dataclass(frozen=True, slots=True)
 class Excludes:
     """Names left out at any depth, and glob patterns.
@@ -37,7 +45,7 @@ class Excludes:
     patterns: tuple[str, ...] = ()
 
     def leaves_out(self, directory: str, name: str) -> bool:
-        """Whether `name` in `directory` ("" or with trailing slash) is left out."""
+        """As Filter says."""
         if name in self.names or name.endswith(self.suffixes):
             return True
         if not self.dependencies and not self.patterns:
@@ -51,8 +59,13 @@ class Excludes:
         )
 
 
-EVERYTHING = Excludes(names=frozenset(), suffixes=())
-"""Leaves nothing out: `str.endswith` of an empty tuple is false."""
+@dataclass(frozen=True, slots=True)
+class OnlyGit:
+    """Of a workspace only the repository's `.git`, without the locks of a git at work."""
+
+    def leaves_out(self, directory: str, name: str) -> bool:
+        """As Filter says."""
+        return name != ".git" if not directory else name.endswith(".lock")
 
 
 def excludes(*, public: bool = False, patterns: tuple[str, ...] = ()) -> Excludes:

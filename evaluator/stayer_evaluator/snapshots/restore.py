@@ -36,13 +36,22 @@ class Owner:
     gid: int
 
 
-def restore(tree: Tree, source: PieceSource, root: Path, owner: Owner | None = None) -> None:
+def restore(
+    tree: Tree,
+    source: PieceSource,
+    root: Path,
+    owner: Owner | None = None,
+    *,
+    add: bool = False,
+) -> None:
     """Make the directory `root` hold exactly `tree`. Its own mode is left alone.
 
+    With `add`, what is there stays, and no top-level name of the tree may be among it.
     Raises CorruptObject for a tree that no walk gives or content that does not verify, OSError.
     """
     children = _by_parent(tree)
-    wipe(root)
+    if not add:
+        wipe(root)
     top = os.open(root, OPEN_DIRECTORY)
     try:
         if owner is not None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from stayer_evaluator.snapshots import names
-from stayer_evaluator.snapshots.excludes import ALWAYS_KEPT, Excludes
+from stayer_evaluator.snapshots.excludes import ALWAYS_KEPT, Filter
 from stayer_evaluator.snapshots.index import (
     RACY_WINDOW_NS,
     Index,
@@ -71,7 +71,7 @@ class _Overflow(Exception):  # noqa: N818 (steers, is no error)
 
 
 def walk(
-    root: int, index: Index, excludes: Excludes, limits: Limits, *, confirm: bool = False
+    root: int, index: Index, excludes: Filter, limits: Limits, *, confirm: bool = False
 ) -> Scan:
     """Look at the tree under the directory descriptor `root`.
 
@@ -86,7 +86,7 @@ def walk(
 
 
 class _Walk:
-    def __init__(self, index: Index, excludes: Excludes, limits: Limits, confirm: bool) -> None:
+    def __init__(self, index: Index, excludes: Filter, limits: Limits, confirm: bool) -> None:
         self.old = index
         self.excludes = excludes
         self.limits = limits
@@ -258,7 +258,7 @@ class _Budget:
 class _OrderedWalk(_Walk):
     """Lists by name and leaves out what is beyond the limits."""
 
-    def __init__(self, index: Index, excludes: Excludes, limits: Limits, confirm: bool) -> None:
+    def __init__(self, index: Index, excludes: Filter, limits: Limits, confirm: bool) -> None:
         super().__init__(index, excludes, limits, confirm)
         self.rest = _Budget(limits.files, limits.bytes)
         self.kept = _Budget(KEPT_ENTRIES, KEPT_BYTES)

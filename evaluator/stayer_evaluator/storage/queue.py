@@ -17,6 +17,7 @@ from stayer_evaluator.records.queue import (
     Writer,
     queue_entry,
 )
+from stayer_evaluator.storage.dense import dense_length
 from stayer_evaluator.storage.documents import CorruptObject, compress, decompress
 from stayer_evaluator.storage.layout import TrialKeys
 from stayer_evaluator.storage.store import ObjectExists, ObjectMissing, ObjectStore, StoreError
@@ -52,29 +53,6 @@ def decode_entry(data: bytes, number: int) -> Entry:
     return entry
 
 
-async def queue_length(store: ObjectStore, keys: TrialKeys) -> int:
-    """How many entries the queue has: doubling steps, then halving; about 2·log2(n) reads."""
-    high = 1
-    while await _has(store, keys, high - 1):
-        high *= 2
-    low = high // 2
-    while low < high - 1:
-        middle = (low + high) // 2
-        if await _has(store, keys, middle - 1):
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-async def _has(store: ObjectStore, keys: TrialKeys, number: int) -> bool:
-    try:
-        await store.get_range(keys.queue(number), 0, 1)
-    except ObjectMissing:
-        return False
-    return True
-
-
 class QueueWriter:
     """Appends to a trial's queue as one writer. Make one with `begin`."""
 
@@ -97,7 +75,7 @@ class QueueWriter:
         Raises StoreError for trouble that outlasts the store's own deadline.
         """
         queue = cls(store, keys, writer)
-        queue.next_number = await queue_length(store, keys)
+        queue.next_number = await dense_length(store, keys.queue)
         await queue._look_back()
         while queue.end is None:
             entry = EpochEntry(number=queue.next_number, writer=writer, time=time)

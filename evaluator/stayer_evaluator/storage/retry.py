@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from stayer_evaluator.storage.store import ObjectStore, StoreError
+from stayer_evaluator.storage.store import MutableStore, ObjectStore, StoreError
 
 T = TypeVar("T")
 
@@ -105,6 +105,34 @@ class RetryingStore:
                 if self._clock() + wait > give_up:
                     raise
             await self._sleep(wait)
+
+
+class RetryingMutableStore(RetryingStore):
+    """The same for a MutableStore."""
+
+    inner: MutableStore
+
+    def __init__(
+        self,
+        inner: MutableStore,
+        policy: RetryPolicy | None = None,
+        *,
+        counters: StoreCounters | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        super().__init__(inner, policy, counters=counters, clock=clock, sleep=sleep, chance=chance)
+
+    async def put(self, key: str, data: bytes) -> None:
+        await self._repeat("put", lambda: self.inner.put(key, data))
+        self.counters.bytes_written += len(data)
+
+    async def keys(self, prefix: str) -> list[str]:
+        return await self._repeat("list", lambda: self.inner.keys(prefix))
+
+    async def delete(self, keys: list[str]) -> None:
+        await self._repeat("delete", lambda: self.inner.delete(keys))
 
 
 async def _first(pieces: AsyncIterator[bytes]) -> tuple[AsyncIterator[bytes], bytes | None]:
