@@ -10,6 +10,7 @@ from stayer_evaluator.records import places
 from stayer_evaluator.storage.retry import RetryingStore, RetryPolicy
 from stayer_evaluator.storage.store import AccessDenied, ObjectExists, ObjectMissing, StoreError
 
+PREFIX_HEADER = "Stayer-Prefix"
 TIMEOUTS = httpx.Timeout(connect=5.0, read=60.0, write=60.0, pool=60.0)
 
 
@@ -20,11 +21,16 @@ class Unauthenticated(StoreError):  # noqa: N818 (reads as what happened)
 
 
 class RelayStore:
-    """An ObjectStore over the relay's HTTP API. One try a call; see `connect_relay`."""
+    """An ObjectStore over the relay's HTTP API. One try a call; see `connect_relay`.
 
-    def __init__(self, client: httpx.AsyncClient, token: Callable[[], str]) -> None:
+    `prefix` is that of the trial's evidence: the relay finds the trial's document by it also when
+    a key of the task is asked for.
+    """
+
+    def __init__(self, client: httpx.AsyncClient, token: Callable[[], str], prefix: str) -> None:
         self._client = client
         self._token = token
+        self._prefix = prefix
 
     async def create(self, key: str, data: bytes) -> bool:
         answer = await self._send("PUT", key, content=data)
@@ -75,17 +81,24 @@ class RelayStore:
 
     def _headers(self) -> dict[str, str]:
         try:
-            return {"Authorization": f"Bearer {self._token()}"}
+            return {"Authorization": f"Bearer {self._token()}", PREFIX_HEADER: self._prefix}
         except OSError as error:
             raise Unauthenticated(f"token: {error}") from error
 
 
 def connect_relay(
-    url: str, *, token: Path = Path(places.TOKEN), policy: RetryPolicy | None = None
+    url: str,
+    *,
+    prefix: str,
+    token: Path = Path(places.TOKEN),
+    policy: RetryPolicy | None = None,
 ) -> RetryingStore:
-    """The store of a trial's sidecar: the relay at `url`, retried up to 300 s a call."""
-    client = httpx.AsyncClient(base_url=url, timeout=TIMEOUTS)
-    return RetryingStore(RelayStore(client, lambda: token.read_text().strip()), policy)
+    """The store of a trial's sidecar: the relay at `url`, retried up to 300 s a call.
+
+    `prefix` is the trial's (STAYER_PREFIX).
+    """
+    client = httpx.AsyncClient(base_url=url, timeout=TIMEOUTS, trust_env=False)
+    return RetryingStore(RelayStore(client, lambda: token.read_text().strip(), prefix), policy)
 
 
 def _url(key: str) -> str:
