@@ -6,18 +6,7 @@ from pydantic import Field
 
 from stayer_operator.api.base import SET_LIST, ApiModel, ObjectName
 
-QUANTITY = r"^[0-9]+(\.[0-9]+)?(m|k|Ki|M|Mi|G|Gi|T|Ti)?$"
-
-Quantity = Annotated[
-    str,
-    Field(
-        max_length=32,
-        json_schema_extra={
-            "x-kubernetes-int-or-string": True,
-            "anyOf": [{"type": "integer"}, {"type": "string"}],
-        },
-    ),
-]
+Quantity = Annotated[str | int, Field(json_schema_extra={"x-kubernetes-int-or-string": True})]
 LabelText = Annotated[str, Field(max_length=253)]
 
 

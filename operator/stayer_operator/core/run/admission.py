@@ -17,7 +17,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from stayer_evaluator.records.outcomes import TrialKind
-
 from stayer_operator.api.conditions import Reason
 
 

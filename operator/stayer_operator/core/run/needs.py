@@ -39,7 +39,7 @@ class RunIntent:
 
 
 def run_intent(manifest: Mapping[str, Any]) -> RunIntent:
-    """cancel and suspend of a run; deleting a run is a cancel (design.md §4)."""
+    """Cancel and suspend of a run; deleting a run is a cancel (design.md §4)."""
     spec = _mapping(manifest.get("spec"))
     deleted = bool(_mapping(manifest.get("metadata")).get("deletionTimestamp"))
     return RunIntent(

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from stayer_evaluator.records.outcomes import TrialKind
-
 from stayer_operator.api.conditions import Reason, TrialPhase
 from stayer_operator.core.run.settings import RunSettings
 
