@@ -1,0 +1,1 @@
+"""What the operator tells people and machines about itself: metrics and logs. Decides nothing."""
