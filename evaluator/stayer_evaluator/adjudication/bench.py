@@ -14,7 +14,7 @@ from typing import Literal
 from stayer_evaluator.adjudication.parsers.parsed import Parsed
 from stayer_evaluator.adjudication.ports import Done, Jobs, Places
 from stayer_evaluator.adjudication.results import Run, environment_fault, judge
-from stayer_evaluator.adjudication.suites.suite import Canary, Setting, Suite, Target
+from stayer_evaluator.adjudication.suites.suite import DEFAULT_PATH, Canary, Setting, Suite, Target
 from stayer_evaluator.records.jobs import Job
 from stayer_evaluator.records.outcomes import CaseStatus, UnitState
 from stayer_evaluator.records.places import FIRST_CANDIDATE_UID
@@ -144,7 +144,7 @@ class Bench:
     def _setting(self) -> Setting:
         return Setting(
             interpreter=self.inventory.interpreter,
-            path=self.inventory.path or Setting.path,
+            path=self.inventory.path or DEFAULT_PATH,
             scratch=f"{self.places.wiped[0]}/s{secrets.token_hex(8)}",
             workspace=self.places.within("workspace"),
             suite=self.places.within("suite"),

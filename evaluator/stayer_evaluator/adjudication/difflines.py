@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 #: Folders whose content is bookkeeping, not work.
-UNCOUNTED = ("requirement_patches/", "agent_plans/", "agent_tests/")
+UNCOUNTED = (b"requirement_patches/", b"agent_plans/", b"agent_tests/")
 #: Edits after which counting exactly gives way to an estimate: some two million steps.
 MAX_EDITS = 2000
 #: A text file this large or larger is compared by its bag of lines only.
@@ -15,8 +15,8 @@ MAX_EXACT_BYTES = 16 * 1024**2
 _SNIFF = 8000
 
 
-def counted(path: str) -> bool:
-    """The path takes part in D. `path` is written as in FileRecord."""
+def counted(path: bytes) -> bool:
+    """The path takes part in D."""
     return not path.startswith(UNCOUNTED)
 
 

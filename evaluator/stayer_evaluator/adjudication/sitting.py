@@ -5,7 +5,7 @@ freshly restored tree, and if they break again its results are invalid (evaluati
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from stayer_evaluator.adjudication.bench import Bench, BenchFault
 from stayer_evaluator.adjudication.gate import (
@@ -31,6 +31,7 @@ class Sitting:
     suite: Mapping[str, UnitResult]
     canaries: tuple[CanaryResult, ...]
     tamper: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 async def sit(bench: Bench, gate: Gate, state: GateState, *, last: bool) -> Sitting:
@@ -41,35 +42,54 @@ async def sit(bench: Bench, gate: Gate, state: GateState, *, last: bool) -> Sitt
     """
     canaries: list[CanaryResult] = []
     evidence: dict[str, str] = {}
-    fault = "canary"
+    fault = ""
     for _ in range(TRIES):
         try:
-            await bench.prepare()
+            found = await _between_canaries(bench, gate, state, last, canaries)
         except BenchFault:
             fault = "environment"
             continue
-        fault = "canary"
-        before = await bench.canaries("before")
-        canaries += before
-        if not all(canary.held for canary in before):
-            continue
-        checkpoint = await _drive(bench, adjudicate(gate, state, last=last))
-        suite = await _whole_suite(bench, gate, checkpoint) if last else {}
-        after = await bench.canaries("after")
-        canaries += after
-        if all(canary.held for canary in after):
+        if found is None:
+            fault = "canary"
+        elif found.spoilt:
+            fault = "canary"
+            evidence |= _limits(found.checkpoint.results)
+        else:
+            tamper = _tamper({**found.checkpoint.results, **found.suite})
             return Sitting(
-                checkpoint=checkpoint,
-                suite=suite,
+                checkpoint=found.checkpoint,
+                suite=found.suite,
                 canaries=tuple(canaries),
-                tamper=_tamper({**checkpoint.results, **suite}),
+                tamper=tamper,
+                environment={"runner": bench.runner},
             )
-        evidence |= _limits(checkpoint.results)
     checkpoint = invalidated(gate, state, evidence, fault, last=last)
-    return Sitting(
-        checkpoint=checkpoint, suite=_spoilt(gate, checkpoint) if last else {},
-        canaries=tuple(canaries),
-    )  # fmt: skip
+    suite = {u: checkpoint.results[u] for u in gate.graph.order if last and u in gate.tested}
+    return Sitting(checkpoint=checkpoint, suite=suite, canaries=tuple(canaries))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    checkpoint: Checkpoint
+    suite: Mapping[str, UnitResult]
+    spoilt: bool
+
+
+async def _between_canaries(
+    bench: Bench, gate: Gate, state: GateState, last: bool, canaries: list[CanaryResult]
+) -> _Found | None:
+    """One try; null when the canaries before it did not hold. Appends to `canaries`."""
+    await bench.prepare()
+    before = await bench.canaries("before")
+    canaries += before
+    if not all(canary.held for canary in before):
+        return None
+    checkpoint = await _drive(bench, adjudicate(gate, state, last=last))
+    suite = await _whole_suite(bench, gate, checkpoint) if last else {}
+    after = await bench.canaries("after")
+    canaries += after
+    spoilt = not all(canary.held for canary in after)
+    return _Found(checkpoint=checkpoint, suite=suite, spoilt=spoilt)
 
 
 async def _drive(bench: Bench, steps: Steps) -> Checkpoint:
@@ -94,10 +114,6 @@ async def _whole_suite(bench: Bench, gate: Gate, checkpoint: Checkpoint) -> dict
             sealed = result.state == UnitState.SEALED
             suite[unit] = await bench.run_unit(unit) if sealed else result
     return suite
-
-
-def _spoilt(gate: Gate, checkpoint: Checkpoint) -> dict[str, UnitResult]:
-    return {unit: checkpoint.results[unit] for unit in gate.graph.order if unit in gate.tested}
 
 
 def _limits(results: Mapping[str, UnitResult]) -> dict[str, str]:

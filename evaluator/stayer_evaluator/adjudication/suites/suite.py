@@ -7,6 +7,7 @@ from typing import Literal, Protocol
 from stayer_evaluator.adjudication.parsers.parsed import Parsed
 from stayer_evaluator.records import places
 
+DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 Finder = Literal["folder", "unit_runner", "named_ids", "whole_suite", "none"]
 
 
@@ -35,7 +36,7 @@ class Setting:
     """
 
     interpreter: str = ""
-    path: str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    path: str = DEFAULT_PATH
     scratch: str = "/tmp/stayer"  # noqa: S108 (inside the task container, new for every run)
     workspace: str = places.WORKSPACE
     suite: str = places.SUITE
