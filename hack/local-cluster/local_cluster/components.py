@@ -32,6 +32,7 @@ from local_cluster.settings import (
 ETCD = "http://127.0.0.1:2379"
 GANG_GATE = "--feature-gates=GenericWorkload=true"
 # Simulated nodes by the hundred would otherwise wait for the clients' default limits.
+FAREWELL = 10.0
 FAST_CLIENT = ("--kube-api-qps=300", "--kube-api-burst=600")
 
 
@@ -54,7 +55,7 @@ class Component:
     files: tuple[Path, ...] = ()
     ports: tuple[tuple[str, int], ...] = ()
     patience: float = 60
-    farewell: float = 10
+    farewell: float = FAREWELL
     aliases: tuple[str, ...] = field(default=())
 
     def content(self) -> str:
@@ -119,6 +120,11 @@ class Supervisor:
     def stop(self, component: Component, *, kill: bool = False) -> bool:
         """End it and wait for its end."""
         return self._table.stop(component.name, component.farewell, kill=kill)
+
+    def stop_by_name(self, name: str) -> bool:
+        """End a process of ours whether or not its component is known to this command."""
+        component = self.get(name)
+        return self._table.stop(name, component.farewell if component else FAREWELL)
 
     def _environment(self) -> Mapping[str, str]:
         # Nothing of the caller's: a proxy setting, for one, must not reach the runtime.
@@ -236,6 +242,7 @@ def _controller_manager(places: Places) -> Component:
             "--use-service-account-credentials=true",
             f"--cluster-cidr={POD_NETWORK}",
             f"--service-cluster-ip-range={SERVICE_NETWORK}",
+            f"--flex-volume-plugin-dir={places.state}/kubelet-plugins",
             "--allocate-node-cidrs=true",
             f"--cluster-signing-cert-file={pki}/ca.crt",
             f"--cluster-signing-key-file={pki}/ca.key",

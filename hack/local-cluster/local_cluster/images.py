@@ -96,7 +96,11 @@ class ImageShop:
         push = ["push", "--tls-verify=false", self.reference(image)]
         script = '"$@" && exec ' + " ".join(map(str, [*buildah, *push]))
         command = ["sh", "-c", script, "sh", *buildah, *build, context]
-        run_logged(what, command, log, contained=True, advice=ADVICE)
+        # Without it buildah makes /etc/cni, although no image needs a network of its own.
+        settings = work / "containers.conf"
+        settings.write_text(f'[network]\nnetwork_config_dir = "{work}/cni"\n')
+        env = {"CONTAINERS_CONF": str(settings)}
+        run_logged(what, command, log, contained=True, advice=ADVICE, env=env)
         _remove_tree(work)
 
 
@@ -187,8 +191,8 @@ def make_infra_images(
             prepare=lambda context: _lay_out_prometheus(context, pins, places, console),
         ),
     }
-    for name in ("coredns", "versitygw"):
-        images[name] = Image(
+    for name in ("coredns", "versitygw", "pod-targets"):
+        images[name.replace("-", "_")] = Image(
             name=f"local-cluster/{name}",
             content=hash_content({"product": products[name].parent.name}),
             prepare=_static_program(products[name] / name),

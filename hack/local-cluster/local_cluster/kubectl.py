@@ -44,4 +44,5 @@ class Kubectl:
             )
 
     def _command(self, arguments: Sequence[str]) -> list[str | Path]:
-        return [self.program, f"--kubeconfig={self.kubeconfig}", *arguments]
+        cache = self.kubeconfig.with_name("kubectl-cache")
+        return [self.program, f"--kubeconfig={self.kubeconfig}", f"--cache-dir={cache}", *arguments]

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import ipaddress
 import json
-import re
 import socket
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from local_cluster.before import SYSCTLS, Before, load_before, remember_before
 from local_cluster.commands import read_output, run_logged, try_command
 from local_cluster.errors import LocalClusterError
+from local_cluster.packetfilter import read_filter_state
 from local_cluster.settings import (
     BRIDGE,
     NODE_ADDRESS,
@@ -19,17 +20,8 @@ from local_cluster.settings import (
     POD_NETWORK,
     SERVICE_NETWORK,
     Places,
-    write_file,
 )
 
-# The kubelet sets the last three by itself; all are put back by `down`.
-SYSCTLS = {
-    "net/ipv4/ip_forward": "1",
-    "net/bridge/bridge-nf-call-iptables": "1",
-    "vm/overcommit_memory": "1",
-    "kernel/panic": "10",
-    "kernel/panic_on_oops": "1",
-}
 OUR_LINKS = (NODE_LINK, BRIDGE)
 
 
@@ -52,7 +44,7 @@ def find_address_conflicts(links: Iterable[dict[str, Any]]) -> list[str]:
 
 def check_machine(places: Places) -> None:
     """Refuse a machine on which another cluster's network lives: the two would mix."""
-    if (places.state / "before.json").exists():
+    if load_before(places) is not None:
         return
     conflicts = find_address_conflicts(json.loads(read_output(["ip", "-json", "address"])))
     if conflicts:
@@ -60,8 +52,7 @@ def check_machine(places: Places) -> None:
             f"the cluster's networks are in use: {'; '.join(conflicts)}",
             advice="end what uses them, or use another machine; the addresses are fixed",
         )
-    tables = try_command(["nft", "list", "tables"]).stdout
-    if "kube-proxy" in tables or Path(f"/sys/class/net/{NODE_LINK}").exists():
+    if read_filter_state().shows_kubernetes() or Path(f"/sys/class/net/{NODE_LINK}").exists():
         raise LocalClusterError(
             "another Kubernetes, or a local cluster of another state directory, is on this machine",
             advice="run `cluster down --state DIR` for that directory, or end the other Kubernetes",
@@ -93,7 +84,7 @@ def ensure_network(places: Places) -> None:
     """Make the node's link and set what forwarding needs; remember what was before."""
     log = places.logs / "step-network.log"
     try_command(["modprobe", "-a", "br_netfilter", "overlay"])
-    _remember_before(places)
+    remember_before(places)
     for name, value in SYSCTLS.items():
         path = Path("/proc/sys") / name
         if not path.exists():
@@ -114,32 +105,13 @@ def ensure_network(places: Places) -> None:
     run_logged("raising the node's link", ["ip", "link", "set", NODE_LINK, "up"], log)
 
 
-def _remember_before(places: Places) -> None:
-    path = places.state / "before.json"
-    if path.exists():
-        return
-    values = {name: Path("/proc/sys") / name for name in SYSCTLS}
-    before = {
-        "sysctls": {n: p.read_text().strip() for n, p in values.items() if p.exists()},
-        "tables": sorted(parse_tables(try_command(["nft", "list", "tables"]).stdout)),
-    }
-    write_file(path, json.dumps(before) + "\n")
-
-
-def parse_tables(listing: str) -> set[str]:
-    """The tables that `nft list tables` names, as `FAMILY NAME`."""
-    return set(re.findall(r"^table (\S+ \S+)", listing, re.MULTILINE))
-
-
-def restore_network(places: Places) -> list[str]:
+def restore_network(before: Before | None) -> list[str]:
     """Remove our links and put the machine's settings back; return what could not be done."""
     trouble: list[str] = []
     for link in OUR_LINKS:
         if Path(f"/sys/class/net/{link}").exists():
             result = try_command(["ip", "link", "delete", link])
             trouble += [result.stderr.strip()] if result.returncode else []
-    path = places.state / "before.json"
-    if path.exists():
-        for name, value in json.loads(path.read_text())["sysctls"].items():
-            (Path("/proc/sys") / name).write_text(value)
+    for name, value in before.sysctls.items() if before else ():
+        (Path("/proc/sys") / name).write_text(value)
     return trouble

@@ -81,6 +81,7 @@ def make_kubernetes_recipe(version: str, usual_seconds: int) -> Recipe:
 
 def _make_recipe(pin: ProductPin) -> Recipe:
     source = SOURCE / pin.source if pin.source else None
+    module_files = tuple(sorted(source.glob("go.*"))) if source else ()
     paths = [pin.module if package == "." else f"{pin.module}/{package}" for package in pin.packages]
     return Recipe(
         name=pin.name,
@@ -89,7 +90,7 @@ def _make_recipe(pin: ProductPin) -> Recipe:
         cgo=pin.cgo,
         install=tuple(f"{path}@{pin.version}" for path in paths),
         source=source,
-        module_files=(source / "go.mod", source / "go.sum") if source else (),
+        module_files=module_files,
     )
 
 

@@ -20,11 +20,10 @@ PROBES = ["/healthz*", "/livez*", "/readyz*"]
 
 def render_containerd(places: Places, cni_plugins: Path, pause_image: str) -> str:
     """containerd's configuration: everything of ours, nothing of the machine's."""
-    home = places.state / "containerd"
     return f"""\
 version = 3
-root = "{home}/root"
-state = "{home}/state"
+root = "{places.state}/containerd"
+state = "{places.run}/state"
 # Both would make directories outside of the state directory.
 disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.nri.v1.nri"]
 
@@ -48,7 +47,7 @@ runtime_type = "io.containerd.runc.v2"
 
 [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
 BinaryName = "{places.bin}/runc"
-Root = "{home}/runc"
+Root = "{places.run}/runc"
 """
 
 

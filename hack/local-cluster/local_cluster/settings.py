@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -75,9 +76,20 @@ class Places:
         return self.state / "processes"
 
     @property
+    def run(self) -> Path:
+        """What lives no longer than the processes: sockets, root file systems of containers.
+
+        Below /run for two reasons: root of a pod with its own user namespace must be able to
+        reach its root file system, and a home directory is closed to it; and the path of a
+        unix socket may have 107 characters only.
+        """
+        name = hashlib.sha256(str(self.state).encode()).hexdigest()[:8]
+        return Path(f"/run/stayer-cluster-{name}")
+
+    @property
     def containerd_socket(self) -> Path:
         """Where the kubelet finds the container runtime."""
-        return self.state / "containerd" / "containerd.sock"
+        return self.run / "containerd.sock"
 
     @property
     def kubeconfig(self) -> Path:

@@ -59,8 +59,8 @@ def _prepare_node(places: Places, products: Products) -> None:
     ensure_cgroups()
     ensure_certificates(places)
     ensure_s3_directories(places)
-    for path in (places.audit_log.parent, places.containerd_socket.parent):
-        path.mkdir(mode=0o700, exist_ok=True)
+    places.audit_log.parent.mkdir(mode=0o700, exist_ok=True)
+    places.run.mkdir(mode=0o711, exist_ok=True)
     config = places.config
     containerd = render_containerd(places, products.cni_plugins, products.images["pause"])
     write_file(config / "containerd.toml", containerd)

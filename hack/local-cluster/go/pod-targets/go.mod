@@ -1,0 +1,3 @@
+module stayer.local/pod-targets
+
+go 1.26.0
