@@ -23,8 +23,8 @@ class ClusterAccess:
 
     def __init__(self, namespace: str | None) -> None:
         try:
-            config.load_config()
-            context = config.list_kube_config_contexts()[1]["context"]
+            config.load_config()  # type: ignore[no-untyped-call]
+            context = config.list_kube_config_contexts()[1]["context"]  # type: ignore[no-untyped-call]
         except ConfigException as error:
             raise CliError(
                 f"no cluster: {error}. Set KUBECONFIG or pass --kubeconfig; for a local one run "
@@ -36,7 +36,7 @@ class ClusterAccess:
 
     def run(self, name: str) -> Document:
         """A BenchmarkRun."""
-        return self._call(
+        return self._read(
             lambda: self._objects.get_namespaced_custom_object(
                 names.GROUP, names.VERSION, self.namespace, names.RUN_PLURAL, name
             ),
@@ -49,7 +49,7 @@ class ClusterAccess:
 
     def trial(self, name: str) -> Document:
         """A Trial."""
-        return self._call(
+        return self._read(
             lambda: self._objects.get_namespaced_custom_object(
                 names.GROUP, names.VERSION, self.namespace, names.TRIAL_PLURAL, name
             ),
@@ -62,7 +62,7 @@ class ClusterAccess:
 
     def patch_run(self, name: str, spec: Document) -> Document:
         """Merge `spec` into a run's spec."""
-        return self._call(
+        return self._read(
             lambda: self._objects.patch_namespaced_custom_object(
                 names.GROUP,
                 names.VERSION,
@@ -134,16 +134,20 @@ class ClusterAccess:
         )
         return list(answer["items"])
 
+    def _read(self, call: Callable[[], Any], what: str) -> Document:
+        found: Document = self._call(call, what)
+        return found
+
     def _find(self, plural: str, name: str) -> Document | None:
         try:
-            found: Document = self._objects.get_namespaced_custom_object(
+            found: Any = self._objects.get_namespaced_custom_object(
                 names.GROUP, names.VERSION, self.namespace, plural, name
             )
         except ApiException as error:
             if error.status == 404:
                 return None
             raise CliError(_explain(error, name, self.namespace)) from error
-        return found
+        return dict(found)
 
     def _call(self, call: Callable[[], Any], what: str) -> Any:
         try:

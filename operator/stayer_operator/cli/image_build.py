@@ -67,7 +67,7 @@ def wanted_base(directory: Path, bases: Mapping[str, str]) -> dict[str, str]:
         task = yaml.safe_load((directory / "task.yaml").read_text())
     except (OSError, yaml.YAMLError) as error:
         raise CliError(f"{directory / 'task.yaml'}: {error}") from error
-    kind = task.get("x_base") if isinstance(task, dict) else None
+    kind = str(task.get("x_base")) if isinstance(task, dict) else ""
     return {"BASE_IMAGE": bases[kind]} if kind in bases else {}
 
 

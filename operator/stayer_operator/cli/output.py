@@ -8,6 +8,8 @@ import orjson
 from rich.console import Console
 from rich.table import Table
 
+Document = dict[str, Any]
+
 console = Console(highlight=False, soft_wrap=False)
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from stayer_evaluator.scoring.tables import cell_table, trial_table
-from stayer_operator.cli import documents, store_access
+from stayer_operator.cli import documents, planning, store_access
 from stayer_operator.cli.cluster_access import ClusterAccess, Document
 from stayer_operator.cli.errors import CliError
 from stayer_operator.cli.options import Namespace, OutputFormat
@@ -26,12 +26,15 @@ File = Annotated[
 def plan(filename: File, namespace: Namespace = None, output: OutputFormat = Output.TABLE) -> None:
     """Show what a run would create: cells, pods, CPU, memory, expected hours. Creates nothing."""
     manifest = documents.read_run(filename)
-    prospect = store_access.prospect(manifest, namespace or "default")
+    if namespace:
+        manifest["metadata"]["namespace"] = namespace
+    found = planning.run_prospect(manifest)
     if output is Output.JSON:
-        print_json(prospect.as_document())
+        print_json(found.as_document())
         return
-    print_table(*prospect.cell_rows())
-    for line in prospect.lines():
+    columns = ("TASK", "AGENT", "MODEL", "LOOP", "ATTEMPTS", "AGENT LIMIT")
+    print_table(columns, planning.cell_rows(found))
+    for line in planning.lines(found):
         console.print(line)
 
 
