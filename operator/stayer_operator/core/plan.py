@@ -1,7 +1,8 @@
 """What the core wants done. The apply side is one `match` over `Action`, ended by `assert_never`.
 
 Contract with apply: actions run in order and the first failure ends the plan (its key is retried
-with back-off); then the status is written once; then, only if that succeeded, events are sent.
+with back-off); then the status is written once; then, only if that succeeded, events are sent and
+measurements counted.
 Every action is idempotent, because a crash may fall between any two of them:
 
     Create*    an object with the same name and the same controller UID counts as created
@@ -129,6 +130,28 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PodReplaced:
+    """Counted once the successor's incarnation is written. Values of `core/failures.py`."""
+
+    role: Role
+    fault: str
+    cause: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialEnded:
+    """Counted once the terminal status is written. `seconds` since the trial started."""
+
+    kind: str
+    phase: str
+    failure_mode: str
+    seconds: float
+
+
+Measurement = PodReplaced | TrialEnded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """Everything to be done about one object now. `wake_after` is in seconds: plan again then,
     even if nothing is observed before; None waits for an observation.
@@ -137,6 +160,7 @@ class Plan:
     actions: tuple[Action, ...] = ()
     status: StatusWrite | None = None
     events: tuple[Event, ...] = ()
+    measurements: tuple[Measurement, ...] = ()
     wake_after: float | None = None
 
     @property

@@ -60,4 +60,4 @@ class PodSettings:
     priority_class: str = ""
     task_resources: Resources = field(default_factory=_task_resources)
     sidecar_resources: Resources = field(default_factory=_sidecar_resources)
-    volumes: VolumeLimits = VolumeLimits()
+    volumes: VolumeLimits = field(default_factory=VolumeLimits)

@@ -1,0 +1,160 @@
+"""What is known of how a trial's episode and adjudication ended, and what must be read for it."""
+
+from enum import StrEnum
+
+from stayer_evaluator.records.outcomes import Role
+from stayer_evaluator.records.reports import TerminationMessage
+from stayer_operator.api.conditions import TrialCondition
+from stayer_operator.core import failures
+from stayer_operator.core.failures import Cause, Fault, PodEnd, Refusal
+from stayer_operator.core.observed import PodView
+from stayer_operator.core.trial import gang
+from stayer_operator.core.trial.view import Life, RoleView, TrialView
+
+
+class Need(StrEnum):
+    """A read of the object store without which a view cannot be judged."""
+
+    RESULTS = "results"
+    QUEUE = "queue"
+
+
+def needs(view: TrialView) -> frozenset[Need]:
+    """What gather has to read besides memory. Empty for everything that goes well: the sidecars'
+    termination messages tell it. Ending and cancelling never wait for the store.
+    """
+    if _is_settled(view) or results_hint(view) is not None:
+        return frozenset()
+    wanted = set()
+    if view.results is None and _is_in_trouble(view):
+        wanted.add(Need.RESULTS)
+    if view.queue is None and any(_left_the_queue(view, role) for role, _ in failed_roles(view)):
+        wanted.add(Need.QUEUE)
+    return frozenset(wanted)
+
+
+def _left_the_queue(view: TrialView, role: RoleView) -> bool:
+    return role.role is Role.AGENT and view.life(role) is not Life.LIVE
+
+
+def _is_settled(view: TrialView) -> bool:
+    run = view.run
+    return (
+        view.is_terminal
+        or view.trial.deleted
+        or run is None
+        or run.cancel
+        or (run.suspend and view.has_pods)
+    )
+
+
+def _is_in_trouble(view: TrialView) -> bool:
+    return bool(
+        failed_roles(view)
+        or refused(view)
+        or gang.verdict(view).is_late_start
+        or drain_is_overdue(view)
+    )
+
+
+def results_hint(view: TrialView) -> TerminationMessage | None:
+    """The adjudicator says that `results.json` is there, and what is in it."""
+    for pod in _sightings(view.adjudicator):
+        message = failures.sidecar_message(pod, "results")
+        if message is not None and (message.valid is not None or message.accepted is not None):
+            return message
+    return None
+
+
+def end_hint(view: TrialView) -> TerminationMessage | None:
+    """The recorder says that the queue has its `end` entry."""
+    for pod in _sightings(view.agent) if view.agent else ():
+        if (message := failures.sidecar_message(pod, "end")) is not None:
+            return message
+    return None
+
+
+def _sightings(role: RoleView) -> tuple[PodView, ...]:
+    """Pods whose word counts: an older incarnation's too, as evidence is never taken back."""
+    seen = (role.pod, role.last_seen, *role.older)
+    return tuple(pod for pod in seen if pod is not None)
+
+
+def refused(view: TrialView) -> Refusal | None:
+    """A sidecar of a current pod will not work without the isolation that it must prove."""
+    for role in view.needed:
+        pod = role.pod or role.last_seen
+        if pod is not None and (refusal := failures.refusal(pod)) is not None:
+            return refusal
+    return None
+
+
+def failed_roles(view: TrialView) -> tuple[tuple[RoleView, PodEnd], ...]:
+    """Roles whose pod must be replaced, or whose end be recorded, and why; agent first."""
+    said = {Role.AGENT: end_hint(view), Role.ADJUDICATOR: results_hint(view)}
+    failed = []
+    for role in view.needed:
+        end = _failure(view, role)
+        if end is not None and said[role.role] is None:
+            failed.append((role, end))
+    return tuple(failed)
+
+
+def _failure(view: TrialView, role: RoleView) -> PodEnd | None:
+    life = view.life(role)
+    if life is Life.OVER:
+        return view.end_of(role)
+    if life is Life.UNKNOWN and view.status.holds(TrialCondition.RUNNING):
+        # It ran before this process came, and it is not there.
+        return view.end_of(role)
+    if role.pod is None or role.pod.deletion is not None:
+        return None
+    broken = failures.broken_sidecar(role.pod, view.settings.sidecar_restarts)
+    return broken or _stuck(view, role)
+
+
+def _stuck(view: TrialView, role: RoleView) -> PodEnd | None:
+    limit = working_limit(view, role)
+    if limit is None or view.now < limit:
+        return None
+    return PodEnd(
+        fault=Fault.INFRASTRUCTURE,
+        cause=Cause.STUCK,
+        message="its sidecar did not end it within its own limit",
+    )
+
+
+def working_limit(view: TrialView, role: RoleView) -> float | None:
+    """When a pod that still works is given up: far beyond the limit that its sidecar keeps.
+
+    The adjudicator of an attempt has none of its own: it may wait as long as the agent works, and
+    draining has its limit below.
+    """
+    if role.pod is None:
+        return None
+    spec, settings = view.spec, view.settings
+    if role.role is Role.AGENT:
+        return role.pod.created + settings.starting + spec.agent_seconds + settings.agent_slack
+    if view.agent is None:
+        return role.pod.created + settings.starting + _drain(view)
+    return None
+
+
+def drain_limit(view: TrialView) -> float | None:
+    """When a trial whose agent has ended is given up; the adjudicator's own limit comes first.
+    Waiting for a pod, after a suspension for instance, is not draining.
+    """
+    ended, pod = view.status.condition(TrialCondition.AGENT_ENDED), view.adjudicator.pod
+    if ended is None or not ended.holds or pod is None:
+        return None
+    return max(ended.since, pod.created) + _drain(view)
+
+
+def drain_is_overdue(view: TrialView) -> bool:
+    """Draining is past that limit."""
+    limit = drain_limit(view)
+    return limit is not None and view.now >= limit
+
+
+def _drain(view: TrialView) -> float:
+    return 2 * view.spec.drain_seconds + view.spec.test_seconds + view.settings.drain_slack

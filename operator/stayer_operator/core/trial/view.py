@@ -1,0 +1,172 @@
+"""What is known of one Trial at one moment. Filled by gather; rules read nothing else."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from stayer_evaluator.records.outcomes import Role, TrialKind
+from stayer_evaluator.records.queue import EndEntry, EpisodeCursor
+from stayer_evaluator.records.results import TrialResults
+from stayer_operator.api import names
+from stayer_operator.api.conditions import TERMINAL_TRIAL_PHASES, TrialCondition
+from stayer_operator.core import failures
+from stayer_operator.core.failures import Cause, Fault, PodEnd
+from stayer_operator.core.observed import NodeView, PodView, Progress, TrialObject
+from stayer_operator.core.pods.containers import TASK
+from stayer_operator.core.pods.settings import PodSettings
+from stayer_operator.core.run.needs import RunIntent
+from stayer_operator.core.trial.settings import TrialSettings
+from stayer_operator.core.trial.spec import TrialIdentity, TrialSpec
+from stayer_operator.core.trial.status import TrialStatus
+
+
+class Life(StrEnum):
+    """Where the current incarnation of a role stands."""
+
+    NEW = "new"  # nobody can have created its pod yet
+    UNKNOWN = "unknown"  # not there, and an earlier process may have created it
+    POSTED = "posted"  # we created it, the informer does not show it yet
+    LIVE = "live"
+    OVER = "over"  # terminal, lost with its node, or gone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleView:
+    """The pods of one role.
+
+    `pod` is the current incarnation's, `last_seen` that pod as this process saw it last when it is
+    gone, `older` what is left of the incarnations before. `posted_at`: when this process sent the
+    POST whose success is certain or possible; `tried_at`: when it first wanted to. `may_exist`:
+    the incarnation was in force before this process looked, so others may have created its pod.
+    """
+
+    role: Role
+    incarnation: int
+    pod: PodView | None = None
+    last_seen: PodView | None = None
+    older: tuple[PodView, ...] = ()
+    posted_at: float | None = None
+    tried_at: float | None = None
+    may_exist: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultsFact:
+    """`results.json` was looked for; None: there is none."""
+
+    found: TrialResults | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueFact:
+    """The end of the queue was looked at. `cursor` is that of the last snapshot."""
+
+    next_number: int
+    end: EndEntry | None
+    cursor: EpisodeCursor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialView:
+    """Input of `plan_trial`. `run` is None while the owning run is not observed.
+
+    `results` and `queue` are None where they were not read; `needs.py` says when they must be.
+    `written_at`: when this process last wrote the status. Times are seconds since the epoch.
+    """
+
+    trial: TrialObject
+    spec: TrialSpec
+    status: TrialStatus
+    run: RunIntent | None
+    admitted: bool
+    agent: RoleView | None  # None for an inventory trial
+    adjudicator: RoleView
+    now: float
+    pod_settings: PodSettings
+    settings: TrialSettings = field(default_factory=TrialSettings)
+    nodes: Mapping[str, NodeView] = field(default_factory=dict)
+    progress: Progress | None = None
+    results: ResultsFact | None = None
+    queue: QueueFact | None = None
+    written_at: float | None = None
+
+    @property
+    def identity(self) -> TrialIdentity:
+        trial = self.trial
+        return TrialIdentity(namespace=trial.namespace, name=trial.name, uid=trial.uid)
+
+    @property
+    def is_terminal(self) -> bool:
+        """The outcome is recorded."""
+        return self.status.phase in TERMINAL_TRIAL_PHASES
+
+    @property
+    def agent_needed(self) -> bool:
+        """The episode is not closed yet."""
+        attempt = self.spec.kind is TrialKind.ATTEMPT
+        return attempt and not self.status.holds(TrialCondition.AGENT_ENDED)
+
+    @property
+    def roles(self) -> tuple[RoleView, ...]:
+        """Both roles, or the only one."""
+        return tuple(role for role in (self.agent, self.adjudicator) if role is not None)
+
+    @property
+    def needed(self) -> tuple[RoleView, ...]:
+        """The roles whose pods still have work to do."""
+        if self.agent is not None and self.agent_needed:
+            return (self.agent, self.adjudicator)
+        return (self.adjudicator,)
+
+    @property
+    def pods(self) -> tuple[PodView, ...]:
+        """Every pod of the trial that is there."""
+        return tuple(
+            pod for role in self.roles for pod in (*role.older, *((role.pod,) if role.pod else ()))
+        )
+
+    def is_over(self, pod: PodView) -> bool:
+        """Nothing of it runs any more, or nobody will ever say so."""
+        node = self.nodes.get(pod.node)
+        lost = failures.is_lost(pod, node, self.now, self.settings.lost_node)
+        return pod.is_terminal or lost
+
+    def life(self, role: RoleView) -> Life:
+        """Where the role's current incarnation stands."""
+        if role.pod is not None:
+            return Life.OVER if self.is_over(role.pod) else Life.LIVE
+        known = self.status.pod(role.role) == self.pod_name(role)
+        if role.last_seen is not None or known:
+            return Life.OVER
+        if role.posted_at is not None:
+            waited = self.now - role.posted_at
+            return Life.POSTED if waited < self.settings.unseen else Life.OVER
+        return Life.UNKNOWN if role.may_exist else Life.NEW
+
+    def end_of(self, role: RoleView) -> PodEnd:
+        """Judgement on a current incarnation that is over."""
+        pod = role.pod or role.last_seen
+        if pod is None:
+            return PodEnd(
+                fault=Fault.INFRASTRUCTURE, cause=Cause.VANISHED, message="its pod is gone"
+            )
+        return failures.classify_end(pod, self.nodes.get(pod.node))
+
+    def pod_name(self, role: RoleView) -> str:
+        """Name of the current incarnation's pod."""
+        return names.pod_name(self.trial.name, role.role, role.incarnation)
+
+    def is_running(self, role: RoleView) -> bool:
+        """Its task container runs, so its sidecar has started."""
+        task = role.pod.container(TASK) if role.pod else None
+        return task is not None and task.state == "running" and self.life(role) is Life.LIVE
+
+    def has_started(self, role: RoleView) -> bool:
+        """Its task container runs or ran."""
+        task = role.pod.container(TASK) if role.pod else None
+        return task is not None and task.state != "waiting"
+
+    @property
+    def has_pods(self) -> bool:
+        """A current incarnation has a pod, or is about to show one."""
+        return any(self.life(role) in (Life.LIVE, Life.POSTED, Life.OVER) for role in self.roles)
