@@ -1,10 +1,12 @@
 """What gather has to read for a run. Total: a spec that makes no sense needs nothing."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from stayer_evaluator.storage.layout import run_tasks
+from stayer_operator.api.conditions import TERMINAL_TRIAL_PHASES
+from stayer_operator.core.run.view import TrialSummary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +59,13 @@ def run_needs(manifest: Mapping[str, Any]) -> RunNeeds:
         source=_source(_mapping(_mapping(spec.get("tasks")).get("source"))),
         scripts=_scripts(_mapping(spec.get("matrix")).get("agents")),
     )
+
+
+def wants_results(manifest: Mapping[str, Any], trials: Iterable[TrialSummary]) -> bool:
+    """Whether the run may be complete now, so that its report needs every trial's results."""
+    status = _mapping(manifest.get("status"))
+    ended = [trial.phase in TERMINAL_TRIAL_PHASES for trial in trials]
+    return bool(ended) and all(ended) and not status.get("completionTime")
 
 
 def _source(source: Mapping[str, Any]) -> S3Tasks | ConfigMapTasks | None:

@@ -35,7 +35,7 @@ def _policy(run: RunIdentity, role: Role, egress: list[_Rule]) -> Mapping[str, A
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
         "metadata": {
-            "name": f"{run.name}-{component}",
+            "name": f"{run.name}-{component}-{run.uid[:8]}",
             "namespace": run.namespace,
             "labels": names.run_labels(run.name, run.uid, names.COMPONENT_NETWORK),
             "ownerReferences": [names.owner_reference(names.RUN_KIND, run.name, run.uid)],

@@ -77,7 +77,10 @@ def lost_attempts(
 
 
 def _plain(value: Any) -> Any:
-    return value.model_dump(mode="json", by_alias=True) if isinstance(value, BaseModel) else value
+    """Without defaults, so that a field which a later version adds changes no digest."""
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    return value
 
 
 def _canonical(value: Any) -> str:

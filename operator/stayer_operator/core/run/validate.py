@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from stayer_evaluator.records.run import RunTask
 from stayer_evaluator.records.script import Script, ScriptError, parse_script
-from stayer_operator.api.matrix import Agent, Matrix
+from stayer_operator.api.matrix import Agent, Cells, ExcludedCells, IncludedCells, Matrix
 from stayer_operator.api.run import RunSpec
 from stayer_operator.core.run.cells import run_cells
 from stayer_operator.core.run.globs import is_glob, matches
@@ -134,7 +134,11 @@ def _references(spec: RunSpec) -> Iterator[Problem]:
     loops = [entry.name for entry in matrix.loop_profiles]
     for index, limit in enumerate(spec.model_limits):
         yield from _reference(f"spec.modelLimits[{index}].model", limit.model, models)
-    entries = {"include": matrix.include, "exclude": matrix.exclude, "cells": matrix.cells}
+    entries: dict[str, Sequence[IncludedCells | ExcludedCells | Cells]] = {
+        "include": matrix.include,
+        "exclude": matrix.exclude,
+        "cells": matrix.cells,
+    }
     for name, listed in entries.items():
         for index, entry in enumerate(listed):
             path = f"spec.matrix.{name}[{index}]"

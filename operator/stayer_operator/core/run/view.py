@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from stayer_evaluator.records.outcomes import TrialKind
+from stayer_evaluator.records.results import TrialResults
 from stayer_operator.api.conditions import Reason, TrialPhase
 from stayer_operator.core.run.settings import RunSettings
 
@@ -74,7 +75,8 @@ class RunView:
     `manifest` is the raw object (metadata, spec, status): it may be anything that the API server
     let pass. `scripts` holds the texts of the ConfigMap keys that `needs.run_needs` names (None
     where there is none). `inventories` holds what exists, by task digest; a digest without an entry
-    has no inventory yet. `now` is in seconds since the epoch.
+    has no inventory yet. `results` (by trial name) are read only when `needs.wants_results` says so,
+    None otherwise. `now` is in seconds since the epoch.
     """
 
     manifest: Mapping[str, Any]
@@ -82,5 +84,6 @@ class RunView:
     scripts: Mapping[tuple[str, str], str | None] = field(default_factory=dict)
     inventories: Mapping[str, InventoryView] = field(default_factory=dict)
     trials: tuple[TrialSummary, ...] = ()
+    results: Mapping[str, TrialResults] | None = None
     settings: RunSettings
     now: float

@@ -1,0 +1,139 @@
+"""Which trials a run has, which it lacks, and how its cells stand."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from stayer_evaluator.records.outcomes import TrialKind
+from stayer_evaluator.records.run import RunTask
+from stayer_operator.api.conditions import (
+    ACTIVE_TRIAL_PHASES,
+    TERMINAL_TRIAL_PHASES,
+    TrialPhase,
+)
+from stayer_operator.api.run import Rerun
+from stayer_operator.core.run.assess import Assessment, attempt_key
+from stayer_operator.core.run.cells import AttemptKey, Cell
+from stayer_operator.core.run.view import InventoryView, RunView, TrialSummary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MissingAttempt:
+    """An attempt without a Trial, or with one that is to be run again."""
+
+    cell: Cell
+    attempt: int
+    generation: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inventories:
+    """How the inventories of a run's tasks stand. `missing`: task and generation to be created."""
+
+    accepted: frozenset[str] = frozenset()
+    rejected: tuple[tuple[str, tuple[str, ...]], ...] = ()  # task, problems
+    failed: tuple[tuple[str, str], ...] = ()  # task, message
+    pending: tuple[str, ...] = ()
+    unseen: bool = False  # a trial succeeded and its inventory was not read yet
+    missing: tuple[tuple[RunTask, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Census:
+    """`current` holds the newest Trial of every attempt that has one."""
+
+    planned: int
+    current: Mapping[AttemptKey, TrialSummary]
+    missing: tuple[MissingAttempt, ...]
+    inventories: Inventories
+    phases: Mapping[TrialPhase, int]  # of `current`
+    has_active: bool  # any Trial of the run, inventories and superseded ones too
+    has_unfinished: bool  # likewise, waiting ones too
+
+
+def take_census(view: RunView, assessment: Assessment) -> Census:
+    """Compare what the run asks for with the Trials that exist."""
+    current = _newest(view.trials)
+    rerun = assessment.spec.rerun if assessment.spec is not None else Rerun()
+    missing = tuple(_missing(assessment.cells, current, rerun))
+    planned = sum(cell.attempts for cell in assessment.cells)
+    return Census(
+        planned=planned or len(current),
+        current=current,
+        missing=missing,
+        inventories=_inventories(view, assessment, rerun),
+        phases=Counter(trial.phase for trial in current.values()),
+        has_active=any(trial.phase in ACTIVE_TRIAL_PHASES for trial in view.trials),
+        has_unfinished=any(trial.phase not in TERMINAL_TRIAL_PHASES for trial in view.trials),
+    )
+
+
+def outcomes(trial: TrialSummary) -> frozenset[str]:
+    """What `spec.rerun.which` may name of an ended trial; empty while it goes on."""
+    if trial.phase is TrialPhase.FAILED:
+        return frozenset({"infra_error"})
+    if trial.phase is TrialPhase.CANCELLED:
+        return frozenset({"cancelled"})
+    if trial.phase is not TrialPhase.SUCCEEDED:
+        return frozenset()
+    failed = {"failed"} if trial.failure_mode not in ("", "none") else set()
+    return frozenset(failed | ({"unresolved"} if trial.resolved is False else set()))
+
+
+def _newest(trials: Iterable[TrialSummary]) -> dict[AttemptKey, TrialSummary]:
+    attempts = (trial for trial in trials if trial.kind is TrialKind.ATTEMPT)
+    return {attempt_key(t): t for t in sorted(attempts, key=lambda t: (t.generation, t.name))}
+
+
+def _missing(
+    cells: Iterable[Cell], current: Mapping[AttemptKey, TrialSummary], rerun: Rerun
+) -> Iterable[MissingAttempt]:
+    for cell in cells:
+        for key in cell.keys():  # noqa: SIM118 (no mapping)
+            trial = current.get(key)
+            if trial is None:
+                yield MissingAttempt(cell=cell, attempt=key.attempt, generation=0)
+            elif _runs_again(trial, rerun):
+                yield MissingAttempt(cell=cell, attempt=key.attempt, generation=rerun.generation)
+
+
+def _runs_again(trial: TrialSummary, rerun: Rerun) -> bool:
+    """Once per generation: its new Trial carries the generation, and that is not below it."""
+    return trial.generation < rerun.generation and not outcomes(trial).isdisjoint(rerun.which)
+
+
+def _inventories(view: RunView, assessment: Assessment, rerun: Rerun) -> Inventories:
+    tasks = {cell.task.digest: cell.task for cell in assessment.cells}
+    trials = sorted(
+        (trial for trial in view.trials if trial.kind is TrialKind.INVENTORY),
+        key=lambda trial: (trial.generation, trial.name),
+    )
+    newest = {trial.task_digest: trial for trial in trials}
+    known = {digest: view.inventories[digest] for digest in tasks if digest in view.inventories}
+    open_tasks = [task for digest, task in tasks.items() if digest not in known]
+    waiting = [(task, newest[task.digest]) for task in open_tasks if task.digest in newest]
+    again = [(task, trial) for task, trial in waiting if _runs_again(trial, rerun)]
+    first = [(task, 0) for task in open_tasks if task.digest not in newest]
+    return Inventories(
+        accepted=frozenset(digest for digest, found in known.items() if found.accepted),
+        rejected=_rejected(tasks, known),
+        failed=tuple(
+            (task.name, trial.message)
+            for task, trial in waiting
+            if trial.phase in (TrialPhase.FAILED, TrialPhase.CANCELLED)
+            and not _runs_again(trial, rerun)
+        ),
+        pending=tuple(task.name for task in open_tasks),
+        unseen=any(trial.phase is TrialPhase.SUCCEEDED for _, trial in waiting),
+        missing=(*first, *((task, rerun.generation) for task, _ in again)),
+    )
+
+
+def _rejected(
+    tasks: Mapping[str, RunTask], known: Mapping[str, InventoryView]
+) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    return tuple(
+        (tasks[digest].name, found.problems)
+        for digest, found in known.items()
+        if not found.accepted
+    )
