@@ -218,9 +218,11 @@ def _wake(
     return min((seconds for seconds, applies in waits if applies), default=None)
 
 
-def _expired(view: RunView, assessment: Assessment, old: Mapping[str, Any]) -> float | None:
+def _expired(
+    view: RunView, assessment: Assessment, judgement: Judgement, old: Mapping[str, Any]
+) -> float | None:
     """Seconds until the run is deleted; None = never, or not yet known."""
-    ended = seconds_of(old.get("completionTime"))
+    ended = seconds_of(old.get("completionTime")) if judgement.is_complete else None
     spec = assessment.spec
     if spec is None or ended is None or spec.retention.ttl_seconds_after_finished is None:
         return None

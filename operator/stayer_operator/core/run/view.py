@@ -75,8 +75,8 @@ class RunView:
     `manifest` is the raw object (metadata, spec, status): it may be anything that the API server
     let pass. `scripts` holds the texts of the ConfigMap keys that `needs.run_needs` names (None
     where there is none). `inventories` holds what exists, by task digest; a digest without an entry
-    has no inventory yet. `results` (by trial name) are read only when `needs.wants_results` says so,
-    None otherwise. `now` is in seconds since the epoch.
+    has no inventory yet. `results` (by trial name) are read only where `needs.wants_results` says
+    so, None otherwise. `now` is in seconds since the epoch.
     """
 
     manifest: Mapping[str, Any]
