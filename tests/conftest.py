@@ -7,6 +7,8 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
+from makers_chart import find_helm
+
 # Machines that build Kubernetes at the same time are slow; that is no defect of a test.
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("thorough", parent=settings.get_profile("default"), max_examples=1000)
@@ -18,15 +20,28 @@ def has_cluster() -> bool:
     return os.environ.get("STAYER_CLUSTER") == "1" or "STAYER_KUBECONFIG" in os.environ
 
 
-def pytest_report_header() -> str:
-    return "cluster tests: " + ("run" if has_cluster() else "left out (make test runs them)")
+def missing() -> dict[str, str]:
+    """Markers whose tests cannot run here, and why."""
+    reasons = {}
+    if not has_cluster():
+        reasons["cluster"] = "no cluster (make test starts one)"
+    if find_helm() is None:
+        reasons["helm"] = "no helm (make cluster-up brings one)"
+    return reasons
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "helm: renders the chart; needs the helm program")
+
+
+def pytest_report_header() -> list[str]:
+    return [f"{marker} tests are left out: {reason}" for marker, reason in missing().items()]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Without a cluster its tests are deselected, not skipped: nothing pretends to have run."""
-    if has_cluster():
-        return
-    left_out = [item for item in items if item.get_closest_marker("cluster")]
+    """What cannot run here is deselected, not skipped: nothing pretends to have run."""
+    markers = list(missing())
+    left_out = [i for i in items if any(i.get_closest_marker(name) for name in markers)]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not item.get_closest_marker("cluster")]
+        items[:] = [item for item in items if item not in left_out]

@@ -61,13 +61,18 @@ class RunGauges(Collector):
         runs: dict[tuple[str, str], _RunTally] = {
             (run.namespace, run.name): _RunTally() for run in self._observed.runs()
         }
-        queued = 0
+        attempts: dict[tuple[str, ...], TrialObject] = {}
         for trial in self._observed.trials():
-            phase = str(trial.status.get("phase") or TrialPhase.PENDING.value)
-            everywhere[phase] += 1
+            everywhere[_phase(trial)] += 1
             if trial.kind is TrialKind.ATTEMPT:
-                tally = runs.setdefault((trial.namespace, trial.run), _RunTally())
-                queued += _count(tally, trial, phase, self._observed.progress(trial.key))
+                cell = _cell(trial)
+                rival = attempts.get(cell)
+                if rival is None or _generation(trial) > _generation(rival):
+                    attempts[cell] = trial
+        queued = 0
+        for trial in attempts.values():
+            tally = runs.setdefault((trial.namespace, trial.run), _RunTally())
+            queued += _count(tally, trial, self._observed.progress(trial.key))
         yield _by_phase("stayer_trials", "Trials by phase", (), {(): everywhere})
         yield GaugeMetricFamily(
             "stayer_snapshots_queued", "Durable snapshots without a verdict", value=queued
@@ -82,8 +87,26 @@ class RunGauges(Collector):
             yield family
 
 
-def _count(tally: _RunTally, trial: TrialObject, phase: str, progress: Progress | None) -> int:
-    """Add a trial to its run; its snapshots that wait for a verdict."""
+def _phase(trial: TrialObject) -> str:
+    return str(trial.status.get("phase") or TrialPhase.PENDING.value)
+
+
+def _generation(trial: TrialObject) -> int:
+    return int(trial.spec.get("generation") or 0)
+
+
+def _cell(trial: TrialObject) -> tuple[str, ...]:
+    """What a rerun shares with the attempt that it replaces."""
+    spec = trial.spec
+    task = spec.get("task") or {}
+    parts = (task.get("name"), task.get("digest"), spec.get("agent"), spec.get("model"))
+    more = (spec.get("loopProfile"), spec.get("attempt"))
+    return (trial.namespace, trial.run_uid, *map(str, parts), *map(str, more))
+
+
+def _count(tally: _RunTally, trial: TrialObject, progress: Progress | None) -> int:
+    """Add a trial to its run; return its snapshots that wait for a verdict."""
+    phase = _phase(trial)
     tally.phases[phase] += 1
     numbers = {
         status_field: _newest(trial, status_field, progress, progress_field)
@@ -122,10 +145,9 @@ def _by_phase(
 
 def _resolved(runs: dict[tuple[str, str], _RunTally]) -> GaugeMetricFamily:
     family = GaugeMetricFamily(
-        "stayer_run_resolved_ratio", "Resolved share of the attempts that have a score", labels=RUN
+        "stayer_run_resolved_ratio", "Resolved share of the ended attempts", labels=RUN
     )
     for key, tally in runs.items():
-        scored = tally.phases[TrialPhase.SUCCEEDED.value]
-        if scored:
-            family.add_metric(key, tally.resolved / scored)
+        if tally.ended:
+            family.add_metric(key, tally.resolved / tally.ended)
     return family
