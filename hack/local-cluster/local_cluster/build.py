@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from local_cluster import registry
-from local_cluster.components import Component, Supervisor, make_registry
+from local_cluster.components import Supervisor, make_registry
 from local_cluster.console import Console
 from local_cluster.debian import (
     BUILD_PACKAGES,
@@ -21,6 +22,7 @@ from local_cluster.debian import (
 from local_cluster.images import ImageShop, make_base_images, make_infra_images
 from local_cluster.network import check_ports
 from local_cluster.pins import Pins
+from local_cluster.processes import ProcessTable
 from local_cluster.products import build_products, make_recipes
 from local_cluster.settings import Choices, Places, write_file
 
@@ -56,21 +58,25 @@ class Builder:
         """Install the Debian packages that building and running take."""
         install_packages([*RUN_PACKAGES, *BUILD_PACKAGES], self._places, self._console)
 
-    def start_registry(self) -> tuple[Supervisor, Component]:
+    def start_registry(self) -> None:
         """Start the registry, in which images are kept."""
         edition = self._pins.debian_edition
-        tree = unpack_package(REGISTRY_PACKAGE, edition, self._places, self._console)
+        unpack_package(REGISTRY_PACKAGE, edition, self._places, self._console)
         storage = self._places.registry_storage
         storage.mkdir(parents=True, exist_ok=True)
         text = registry.render_config(storage, self._choices.registry_port)
         write_file(self._places.config / "registry.yml", text)
-        component = make_registry(self._places, self._choices, tree / "usr/bin/docker-registry")
+        component = make_registry(self._places, self._choices, self._pins)
         supervisor = Supervisor(self._places, [component])
         if not supervisor.is_running(component):
             check_ports(component.ports)
         supervisor.launch(component)
         supervisor.wait(component)
-        return supervisor, component
+
+    def stop_registry(self) -> None:
+        """End the registry that `start_registry` started."""
+        component = make_registry(self._places, self._choices, self._pins)
+        Supervisor(self._places, [component]).stop(component)
 
     def build(self, extra: Iterable[str] = ()) -> Products:
         """Build what the cache lacks; the registry must run."""
@@ -91,3 +97,25 @@ class Builder:
     def _build_base_images(self) -> None:
         for image in make_base_images(self._pins, self._places, self._choices.registry_port):
             self._shop.ensure(image)
+
+
+def build_only(
+    places: Places, choices: Choices, pins: Pins, console: Console, extra: Iterable[str]
+) -> Mapping[str, Path]:
+    """Build without a cluster: a registry of our own runs for as long as it takes.
+
+    The running cluster's registry serves as well, if the cluster in this state directory runs.
+    """
+    registry_runs = ProcessTable(places.state, places.processes).find("registry") is not None
+    own = places if registry_runs else Places(places.cache / "build", places.cache)
+    builder = Builder(own, choices, pins, console)
+    builder.prepare_machine()
+    builder.start_registry()
+    try:
+        products = builder.build(extra)
+        products.base_images.result()
+    finally:
+        if not registry_runs:
+            builder.stop_registry()
+            shutil.rmtree(own.state)
+    return products.programs

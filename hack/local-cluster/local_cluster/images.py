@@ -80,7 +80,7 @@ class ImageShop:
         _remove_tree(work)
         context = work / "context"
         context.mkdir(parents=True)
-        log = self._places.logs / f"image-{short}.log"
+        log = self._places.build_logs / f"image-{short}.log"
         what = f"image {image.name}"
         image.prepare(context)
         buildah: list[str | Path] = [
@@ -162,14 +162,15 @@ def _bootstrap(folder: Path, context: Path, pins: Pins, places: Places) -> None:
             root,
             sources[0].uri,
         ],
-        places.logs / "image-debootstrap.log",
+        places.build_logs / "image-debootstrap.log",
         contained=True,
         advice="the machine's Debian mirror must be reachable; then run it again",
     )
     lines = [f"deb {source.uri} {source.suite} main\n" for source in sources]
     (root / "etc/apt/sources.list").write_text("".join(lines))
-    for leftover in [*root.glob("var/cache/apt/archives/*.deb"), *root.glob("var/lib/apt/lists/*_*")]:
-        leftover.unlink()
+    for pattern in ("var/cache/apt/archives/*.deb", "var/cache/apt/*.bin", "var/lib/apt/lists/*_*"):
+        for leftover in root.glob(pattern):
+            leftover.unlink()
 
 
 def make_infra_images(
@@ -185,9 +186,7 @@ def make_infra_images(
         ),
         "prometheus": Image(
             name="local-cluster/prometheus",
-            content=hash_content(
-                {"edition": pins.debian_edition}, [IMAGE_SOURCES / "prometheus"]
-            ),
+            content=hash_content({"edition": pins.debian_edition}, [IMAGE_SOURCES / "prometheus"]),
             prepare=lambda context: _lay_out_prometheus(context, pins, places, console),
         ),
     }
@@ -213,8 +212,17 @@ def _static_program(program: Path) -> Callable[[Path], None]:
 
 def _compile_pause(folder: Path, context: Path, places: Places) -> None:
     _copy_folder(folder, context)
-    command = ["gcc", "-Os", "-static", "-s", "-Wall", "-o", context / "pause", folder / "pause.c"]
-    run_logged("compiling pause", command, places.logs / "image-pause.log")
+    command: list[str | Path] = [
+        "gcc",
+        "-Os",
+        "-static",
+        "-s",
+        "-Wall",
+        "-o",
+        context / "pause",
+        folder / "pause.c",
+    ]
+    run_logged("compiling pause", command, places.build_logs / "image-pause.log")
 
 
 def _lay_out_prometheus(context: Path, pins: Pins, places: Places, console: Console) -> None:

@@ -152,8 +152,6 @@ def describe_environment(places: Places, registry_port: int) -> dict[str, str]:
     }
 
 
-def write_environment(path: Path, variables: Mapping[str, str]) -> str:
-    """Write `KEY=VALUE` lines that a shell and make can both read; return them."""
-    text = "".join(f"{key}={value}\n" for key, value in variables.items())
-    write_file(path, text)
-    return text
+def render_environment(variables: Mapping[str, str]) -> str:
+    """`KEY=VALUE` lines that a shell and make can both read."""
+    return "".join(f"{key}={value}\n" for key, value in variables.items())

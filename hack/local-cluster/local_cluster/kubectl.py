@@ -25,6 +25,23 @@ class Kubectl:
         """Whether kubectl ends without an error."""
         return try_command(self._command(arguments)).returncode == 0
 
+    def is_reachable(self) -> bool:
+        """Whether the API server answers that it is ready."""
+        return self.succeeds("get", "--raw=/readyz", "--request-timeout=5s")
+
+    def count_ready(self, namespace: str, deployment: str) -> int:
+        """How many pods of a Deployment are ready; 0 also if nobody can tell."""
+        path = "jsonpath={.status.readyReplicas}"
+        command = ["get", "deployment", deployment, "-n", namespace, "-o", path]
+        answer = try_command(self._command([*command, "--request-timeout=5s"])).stdout
+        return int(answer or 0)
+
+    def show_logs(self, namespace: str, app: str, lines: int, *, follow: bool) -> list[str]:
+        """The command that shows what the pods of an app have written."""
+        command = ["logs", "-n", namespace, "-l", f"app={app}", "--all-containers", "--prefix"]
+        command += [f"--tail={lines}", *(["--follow"] if follow else [])]
+        return [str(part) for part in self._command(command)]
+
     def apply(self, manifest: str) -> None:
         """Create or update objects; those that are right already are left alone."""
         self.read("apply", "-f", "-", stdin=manifest)

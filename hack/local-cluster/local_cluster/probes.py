@@ -39,9 +39,7 @@ def api_server_is_ready(places: Places) -> bool:
         context.load_cert_chain(folder / "admin.crt", folder / "admin.key")
     except OSError:
         return False
-    connection = http.client.HTTPSConnection(
-        NODE_ADDRESS, 6443, timeout=TIMEOUT, context=context
-    )
+    connection = http.client.HTTPSConnection(NODE_ADDRESS, 6443, timeout=TIMEOUT, context=context)
     return _answers(connection, "/readyz")
 
 

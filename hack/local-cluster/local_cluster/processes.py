@@ -54,7 +54,7 @@ def identify(pid: int) -> Identity | None:
     """The living process with this id; None if there is none, or only its remains."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
-        program = os.readlink(f"/proc/{pid}/exe")
+        program = str(Path(f"/proc/{pid}/exe").readlink())
     except (OSError, ValueError):
         return None
     if parse_process_state(stat) in "ZX":

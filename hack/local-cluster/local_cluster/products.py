@@ -8,7 +8,7 @@ import re
 import shutil
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from local_cluster.commands import read_output, run_logged
 from local_cluster.console import Console
@@ -82,7 +82,7 @@ def make_kubernetes_recipe(version: str, usual_seconds: int) -> Recipe:
 def _make_recipe(pin: ProductPin) -> Recipe:
     source = SOURCE / pin.source if pin.source else None
     module_files = tuple(sorted(source.glob("go.*"))) if source else ()
-    paths = [pin.module if package == "." else f"{pin.module}/{package}" for package in pin.packages]
+    paths = [str(PurePosixPath(pin.module, package)) for package in pin.packages]
     return Recipe(
         name=pin.name,
         usual_seconds=pin.usual_seconds,
@@ -107,7 +107,7 @@ def build_products(
                 if not product.exists():
                     go = find_go(pins, places, console)
                     with console.step(f"building {recipe.name}", recipe.usual_seconds):
-                        _build(recipe, product, go, places.logs / f"build-{recipe.name}.log")
+                        _build(recipe, product, go, places.build_logs / f"build-{recipe.name}.log")
         found[recipe.name] = product / "bin"
     return found
 
@@ -129,7 +129,7 @@ def _build(recipe: Recipe, product: Path, go: Path, log: Path) -> None:
     flags += ["-tags", recipe.tags] if recipe.tags else []
     what = f"building {recipe.name}"
     if recipe.source is None:
-        command = [go, "install", *flags, *recipe.install]
+        command: list[str | Path] = [go, "install", *flags, *recipe.install]
         run_logged(what, command, log, env=env, cwd=work, advice=BUILD_ADVICE)
     else:
         source = _lay_out_source(recipe, work / "source", go, log)
@@ -162,8 +162,8 @@ def generate_kubernetes_module(version: str, go: Path, cwd: Path) -> str:
     Kubernetes' own go.mod takes its staging modules from its repository; whoever imports it has
     to say that the published ones of the same release are meant.
     """
-    command = ["env", "-C", cwd, go, "mod", "download", "-json", f"k8s.io/kubernetes@v{version}"]
-    described = json.loads(read_output(command))
+    download: list[str | Path] = ["env", "-C", cwd, go, "mod", "download", "-json"]
+    described = json.loads(read_output([*download, f"k8s.io/kubernetes@v{version}"]))
     return render_kubernetes_module(version, Path(described["GoMod"]).read_text())
 
 

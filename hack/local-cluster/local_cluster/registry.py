@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import urllib.error
-import urllib.request
+import http.client
+from dataclasses import dataclass
 from pathlib import Path
+
+from local_cluster.errors import LocalClusterError
 
 MANIFEST_TYPES = (
     "application/vnd.oci.image.manifest.v1+json",
@@ -39,8 +41,7 @@ http:
 def is_answering(port: int) -> bool:
     """Whether a registry answers on the port."""
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/v2/", timeout=2) as response:  # noqa: S310
-            return bool(response.status == 200)
+        return _call(port, "GET", "/v2/").status == 200
     except OSError:
         return False
 
@@ -54,28 +55,45 @@ def copy_tag(port: int, name: str, source: str, target: str) -> None:
     """Make one tag name the image that another tag names; writes only if it does not yet."""
     if _digest(port, name, source) == _digest(port, name, target):
         return
-    with urllib.request.urlopen(_request(port, name, source), timeout=10) as response:  # noqa: S310
-        manifest = response.read()
-        kind = response.headers["Content-Type"]
-    put = _request(port, name, target, method="PUT", data=manifest)
-    put.add_header("Content-Type", kind)
-    urllib.request.urlopen(put, timeout=10).close()  # noqa: S310
+    manifest = _call(port, "GET", _path(name, source))
+    put = _call(port, "PUT", _path(name, target), manifest.body, manifest.kind)
+    if put.status != 201:
+        raise LocalClusterError(
+            f"the registry answered {put.status} when {name}:{target} was tagged",
+            advice="`cluster logs registry` shows why",
+        )
+
+
+@dataclass(frozen=True)
+class _Answer:
+    status: int
+    digest: str
+    kind: str
+    body: bytes
 
 
 def _digest(port: int, name: str, tag: str) -> str | None:
+    answer = _call(port, "HEAD", _path(name, tag))
+    return answer.digest if answer.status == 200 else None
+
+
+def _path(name: str, tag: str) -> str:
+    return f"/v2/{name}/manifests/{tag}"
+
+
+def _call(port: int, method: str, path: str, body: bytes | None = None, kind: str = "") -> _Answer:
+    # Not urllib: it would take a loopback address to the machine's HTTP proxy.
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    headers = {"Accept": ", ".join(MANIFEST_TYPES)} | ({"Content-Type": kind} if kind else {})
     try:
-        head = _request(port, name, tag, method="HEAD")
-        with urllib.request.urlopen(head, timeout=10) as response:  # noqa: S310
-            return str(response.headers["Docker-Content-Digest"])
-    except urllib.error.HTTPError as error:
-        if error.code == 404:
-            return None
-        raise
-
-
-def _request(
-    port: int, name: str, tag: str, *, method: str = "GET", data: bytes | None = None
-) -> urllib.request.Request:
-    url = f"http://127.0.0.1:{port}/v2/{name}/manifests/{tag}"
-    headers = {"Accept": ", ".join(MANIFEST_TYPES)}
-    return urllib.request.Request(url, method=method, data=data, headers=headers)  # noqa: S310
+        connection.request(method, path, body=body, headers=headers)
+        response = connection.getresponse()
+        found = response.headers
+        return _Answer(
+            status=response.status,
+            digest=found.get("Docker-Content-Digest", ""),
+            kind=found.get("Content-Type", ""),
+            body=response.read(),
+        )
+    finally:
+        connection.close()

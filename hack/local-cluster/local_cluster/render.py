@@ -19,7 +19,7 @@ PROBES = ["/healthz*", "/livez*", "/readyz*"]
 
 
 def render_containerd(places: Places, cni_plugins: Path, pause_image: str) -> str:
-    """containerd's configuration: everything of ours, nothing of the machine's."""
+    """The container runtime's configuration: all of it ours, nothing of the machine's."""
     return f"""\
 version = 3
 root = "{places.state}/containerd"

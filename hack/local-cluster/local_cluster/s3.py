@@ -57,9 +57,7 @@ def ensure_bucket(address: str, port: int, bucket: str, credentials: Credentials
         )
 
 
-def _request(
-    method: str, address: str, port: int, bucket: str, credentials: Credentials
-) -> int:
+def _request(method: str, address: str, port: int, bucket: str, credentials: Credentials) -> int:
     moment = datetime.datetime.now(datetime.UTC)
     headers = sign(method, f"{address}:{port}", f"/{bucket}", credentials, moment)
     connection = http.client.HTTPConnection(address, port, timeout=10)

@@ -57,8 +57,13 @@ class Places:
 
     @property
     def logs(self) -> Path:
-        """One file for each process and each step."""
+        """One file for each process of the cluster."""
         return self.state / "logs"
+
+    @property
+    def build_logs(self) -> Path:
+        """One file for each thing that is built or fetched; in the cache, like the things."""
+        return self.cache / "logs"
 
     @property
     def config(self) -> Path:

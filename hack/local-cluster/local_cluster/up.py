@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
 from local_cluster.build import Builder, Products
@@ -15,7 +14,7 @@ from local_cluster.infra import (
     await_infra,
     describe_environment,
     ensure_s3_directories,
-    write_environment,
+    render_environment,
 )
 from local_cluster.kubectl import Kubectl
 from local_cluster.network import check_machine, check_ports, ensure_network
@@ -39,7 +38,7 @@ def bring_up(places: Places, choices: Choices, pins: Pins, console: Console) -> 
     builder = Builder(places, choices, pins, console)
     builder.prepare_machine()
     check_machine(places)
-    components = make_components(places, choices)
+    components = make_components(places, choices, pins)
     supervisor = Supervisor(places, components)
     idle = [component for component in components if not supervisor.is_running(component)]
     check_ports([port for component in idle for port in component.ports])
@@ -50,8 +49,9 @@ def bring_up(places: Places, choices: Choices, pins: Pins, console: Console) -> 
     _prepare_node(places, products)
     kubectl = Kubectl(places.bin / "kubectl", places.kubeconfig)
     _start(supervisor, components, places, kubectl, products.images, console)
+    variables = describe_environment(places, choices.registry_port)
+    write_file(places.state / "env", render_environment(variables))
     products.base_images.result()
-    write_environment(places.state / "env", describe_environment(places, choices.registry_port))
 
 
 def _prepare_node(places: Places, products: Products) -> None:
@@ -107,6 +107,6 @@ def node_exists(kubectl: Kubectl) -> bool:
 
 def is_node_ready(kubectl: Kubectl) -> bool:
     """Whether the node's own condition says that it takes pods."""
-    listing = json.loads(kubectl.read("get", "nodes", "-o", "json", f"--field-selector=metadata.name={NODE_NAME}"))
-    conditions = [c for node in listing["items"] for c in node["status"].get("conditions", [])]
-    return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
+    query = "{.items[*].status.conditions[?(@.type=='Ready')].status}"
+    selector = f"--field-selector=metadata.name={NODE_NAME}"
+    return kubectl.read("get", "nodes", selector, "-o", f"jsonpath={query}") == "True"
