@@ -25,18 +25,14 @@ class Jobs(Protocol):
     async def run(self, job: Job, stdin: bytes | None = None) -> Done:
         """Run one job to its end; `stdin` is fed to it. The log is capped.
 
-        Raises RunnerLost when the runner answers no more.
+        Raises `episode.jobs.RunnerLost` when the runner answers no more.
         """
-
-
-class RunnerLost(Exception):  # noqa: N818 (reads as what happened)
-    """The task container's runner does not answer: the container is gone or stuck."""
 
 
 class Trace(Protocol):
     """The adjudicator's own series of trace events."""
 
-    def add(self, kind: EventType, snapshot: int | None = None, **data: Any) -> None:
+    def add(self, type_: EventType, snapshot: int | None = None, **data: Any) -> None:
         """Note an event; it becomes durable with the next `flush`."""
 
     async def flush(self) -> None:

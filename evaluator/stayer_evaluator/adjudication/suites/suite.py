@@ -75,6 +75,7 @@ class Suite(Protocol):
     """A suite adapter."""
 
     name: Literal["pytest", "script"]
+    files: SuiteFiles
 
     def command(self, target: Target, setting: Setting) -> Command:
         """How the target is run."""
