@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from local_cluster.processes import Identity, identify
-from local_cluster.settings import CGROUP
 
 MOUNT = Path("/sys/fs/cgroup")
 V2_CONTROLLERS = ("cpuset", "cpu", "io", "memory", "pids")
@@ -21,14 +20,14 @@ def _hierarchies() -> list[Path]:
     return [path for path in MOUNT.iterdir() if path.is_dir() and not path.is_symlink()]
 
 
-def ensure_cgroups() -> None:
+def ensure_cgroups(name: str) -> None:
     """Make our group in every hierarchy, usable by children."""
     for hierarchy in _hierarchies():
-        group = hierarchy / CGROUP
+        group = hierarchy / name
         group.mkdir(exist_ok=True)
         # On v1 a new cpuset is empty and takes no process before it is filled.
-        for name in ("cpuset.cpus", "cpuset.mems"):
-            own, parents = group / name, hierarchy / name
+        for file in ("cpuset.cpus", "cpuset.mems"):
+            own, parents = group / file, hierarchy / file
             if own.exists() and parents.exists() and not own.read_text().strip():
                 own.write_text(parents.read_text())
         # On v2 a controller must be handed down at every level.
@@ -39,10 +38,10 @@ def ensure_cgroups() -> None:
                     control.write_text(f"+{controller}")
 
 
-def find_pod_processes() -> list[Identity]:
+def find_pod_processes(name: str) -> list[Identity]:
     """Every living process in our groups: in no other way does one get there."""
     found: dict[int, Identity] = {}
-    for group in _groups():
+    for group in _groups(name):
         try:
             pids = (group / "cgroup.procs").read_text().split()
         except OSError:
@@ -54,19 +53,19 @@ def find_pod_processes() -> list[Identity]:
     return list(found.values())
 
 
-def remove_cgroups(patience: float = 10) -> list[Path]:
+def remove_cgroups(name: str, patience: float = 10) -> list[Path]:
     """Remove our groups, deepest first; return those that would not go."""
     deadline = time.monotonic() + patience
     while True:
-        left = [group for group in _groups() if not _remove(group)]
+        left = [group for group in _groups(name) if not _remove(group)]
         if not left or time.monotonic() > deadline:
             return left
         time.sleep(0.2)
 
 
-def _groups() -> Iterator[Path]:
+def _groups(name: str) -> Iterator[Path]:
     for hierarchy in _hierarchies():
-        top = hierarchy / CGROUP
+        top = hierarchy / name
         if top.is_dir():
             inner = [path for path in top.rglob("*") if path.is_dir()]
             yield from sorted(inner, key=lambda path: len(path.parts), reverse=True)

@@ -33,7 +33,7 @@ def take_down(places: Places, supervisor: Supervisor, console: Console, *, keep:
         LocalClusterError: something would not go; the state is then left, for another try.
     """
     with console.step("ending the cluster's processes", 10):
-        _end_processes(supervisor)
+        _end_processes(places, supervisor)
     with console.step("removing mounts, control groups and network", 5):
         trouble = _clean_machine(places)
     if trouble:
@@ -49,15 +49,15 @@ def take_down(places: Places, supervisor: Supervisor, console: Console, *, keep:
         _remove_state(places.state)
 
 
-def _end_processes(supervisor: Supervisor) -> None:
+def _end_processes(places: Places, supervisor: Supervisor) -> None:
     _stop_all(supervisor, FIRST)
-    end_processes(find_pod_processes(), POD_PATIENCE)
+    end_processes(find_pod_processes(places.unique_name), POD_PATIENCE)
     _stop_all(supervisor, THEN)
     # Last, so that the API server can write until its end.
     _stop_all(supervisor, ("etcd",))
     # Shims above all: they live on without containerd, by design.
     end_processes(supervisor.table.stray(), 1)
-    end_processes(find_pod_processes(), 0)
+    end_processes(find_pod_processes(places.unique_name), 0)
 
 
 def _stop_all(supervisor: Supervisor, names: tuple[str, ...]) -> None:
@@ -70,7 +70,7 @@ def _clean_machine(places: Places) -> list[str]:
     sockets = find_shim_sockets(places)
     trouble = [f"mount {path}" for path in unmount_below(places.state)]
     trouble += [f"mount {path}" for path in unmount_below(places.run)]
-    trouble += [f"control group {path}" for path in remove_cgroups()]
+    trouble += [f"control group {path}" for path in remove_cgroups(places.unique_name)]
     before = load_before(places)
     trouble += restore_network(before)
     if before is not None:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from local_cluster.settings import (
     BRIDGE,
-    CGROUP,
     DNS_ADDRESS,
     NODE_ADDRESS,
     NODE_POD_NETWORK,
@@ -88,7 +87,7 @@ def render_kubelet(places: Places) -> str:
         "tlsPrivateKeyFile": str(certificates / "kubelet-server.key"),
         "containerRuntimeEndpoint": f"unix://{places.containerd_socket}",
         "cgroupDriver": "cgroupfs",
-        "cgroupRoot": f"/{CGROUP}",
+        "cgroupRoot": f"/{places.unique_name}",
         "clusterDNS": [DNS_ADDRESS],
         "clusterDomain": "cluster.local",
         # The machine's own file: a stub resolver on loopback would answer no pod, but there is

@@ -31,7 +31,6 @@ PROMETHEUS_PORT = 9090
 BUCKET = "stayer"
 INFRA_NAMESPACE = "local-infra"
 API_SERVER = f"https://{NODE_ADDRESS}:6443"
-CGROUP = "stayer"
 DEFAULT_REGISTRY_PORT = 5000
 
 
@@ -88,8 +87,12 @@ class Places:
         reach its root file system, and a home directory is closed to it; and the path of a
         unix socket may have 107 characters only.
         """
-        name = hashlib.sha256(str(self.state).encode()).hexdigest()[:8]
-        return Path(f"/run/stayer-cluster-{name}")
+        return Path("/run") / self.unique_name
+
+    @property
+    def unique_name(self) -> str:
+        """A name for what is outside of the state directory: no other directory has it."""
+        return f"stayer-cluster-{hashlib.sha256(str(self.state).encode()).hexdigest()[:8]}"
 
     @property
     def containerd_socket(self) -> Path:

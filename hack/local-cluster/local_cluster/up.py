@@ -56,7 +56,7 @@ def bring_up(places: Places, choices: Choices, pins: Pins, console: Console) -> 
 
 def _prepare_node(places: Places, products: Products) -> None:
     ensure_network(places)
-    ensure_cgroups()
+    ensure_cgroups(places.unique_name)
     ensure_certificates(places)
     ensure_s3_directories(places)
     places.audit_log.parent.mkdir(mode=0o700, exist_ok=True)
