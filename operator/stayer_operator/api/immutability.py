@@ -38,7 +38,10 @@ def _entries(name: str) -> dict[str, str]:
     return _pinned(
         f"self.{path} + oldSelf.{path} == self.{path}",
         f"an entry of {path} {_WHY}the old entries unchanged, and new ones",
-        found=("%s, before: %s", f"self.{path}.map(e, e.name)", f"oldSelf.{path}.map(e, e.name)"),
+        found=(
+            "%s changed or removed",
+            f"oldSelf.{path}.filter(o, !(o in self.{path})).map(o, o.name)",
+        ),
         field=f".{path}",
     )
 

@@ -45,7 +45,7 @@ class TaskSource(ApiModel):
         json_schema_extra=rules(
             cel(
                 "has(self.s3) != has(self.configMap)",
-                "accepted: exactly one of s3 and configMap",
+                "spec.tasks.source, accepted: exactly one of s3 and configMap",
                 found=("%s", "has(self.s3) ? 'both' : 'neither'"),
             )
         )
@@ -202,7 +202,7 @@ class RunSpec(ApiModel):
         json_schema_extra=rules(
             cel(
                 "self.modelLimits.all(l, self.matrix.models.exists(m, m.name == l.model))",
-                "modelLimits names a model that matrix.models lacks",
+                "spec.modelLimits names a model that spec.matrix.models lacks",
                 found=(
                     "%s; accepted: %s",
                     "self.modelLimits.filter(l, !self.matrix.models.exists(m, m.name == l.model))"
@@ -213,13 +213,12 @@ class RunSpec(ApiModel):
             ),
             cel(
                 "!oldSelf.cancel || self.cancel",
-                "cancel cannot be taken back; accepted: true, or spec.rerun with which: "
-                "[cancelled] in a new run",
+                "spec.cancel cannot be taken back; accepted: true (apply a new run instead)",
                 field=".cancel",
             ),
             cel(
                 "self.rerun.generation >= oldSelf.rerun.generation",
-                "rerun.generation may only grow",
+                "spec.rerun.generation may only grow; accepted: the number before or more",
                 found=("%d, before: %d", "self.rerun.generation", "oldSelf.rerun.generation"),
                 field=".rerun.generation",
             ),
