@@ -44,6 +44,41 @@ def view_widget(raw: Any) -> WidgetView:
 Key = tuple[str, str, str]
 
 
+def _group(name: str, version: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "versions": [{"version": version}],
+        "preferredVersion": {"version": version},
+    }
+
+
+def _resources(*plurals: str) -> dict[str, Any]:
+    verbs = ["list", "watch", "get", "patch"]
+    return {
+        "resources": [
+            {
+                "name": plural,
+                "singularName": plural[:-1],
+                "kind": plural[:-1].capitalize(),
+                "namespaced": plural not in ("namespaces", "customresourcedefinitions"),
+                "verbs": verbs,
+            }
+            for plural in plurals
+        ]
+    }
+
+
+DISCOVERY: dict[str, Any] = {
+    "/api": {"versions": ["v1"]},
+    "/api/v1": _resources("namespaces", "events"),
+    "/apis": {
+        "groups": [_group("stayer.dev", "v1alpha1"), _group("apiextensions.k8s.io", "v1")],
+    },
+    "/apis/stayer.dev/v1alpha1": _resources("benchmarkruns", "trials"),
+    "/apis/apiextensions.k8s.io/v1": _resources("customresourcedefinitions"),
+}
+
+
 @dataclass
 class FakeApiServer:
     """Objects in memory, LIST in pages, WATCH with bookmarks, optimistic concurrency.
@@ -129,6 +164,8 @@ class FakeApiServer:
         if self.refusals:
             return self.refusals.pop(0)
         parts = [part for part in request.path.split("/") if part]
+        if request.path in DISCOVERY:
+            return web.json_response(DISCOVERY[request.path])
         parts = parts[3:] if parts[0] == "apis" else parts[2:]
         namespace = ""
         if parts[0] == "namespaces" and len(parts) > 2:

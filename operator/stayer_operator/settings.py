@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from stayer_evaluator.storage.settings import SettingsError as StoreSettingsError
+from stayer_evaluator.storage.settings import StoreSettings
 from stayer_operator.errors import SettingsError
 
 
@@ -57,22 +59,6 @@ class TrialPods:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Store:
-    """The object store. Keys come from AWS_ACCESS_KEY_ID and its kin, or workload identity."""
-
-    bucket: str
-    """It must exist; a start-up probe writes below `probe/`."""
-    endpoint: str = ""
-    """Empty: AWS."""
-    region: str = "us-east-1"
-    """As the store wants it in signatures."""
-    path_style: bool = False
-    """The bucket in the path: most stores that are not AWS."""
-    ca_path: str = ""
-    """File of certificates to trust; empty: the system's."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
     """How hard we press on the API server and on ourselves."""
 
@@ -104,7 +90,7 @@ class Settings:
 
     installation: Installation
     trial_pods: TrialPods
-    store: Store
+    store: StoreSettings
     pace: Pace
     serving: Serving
 
@@ -176,14 +162,12 @@ def _trial_pods(reader: _Reader) -> TrialPods:
     )
 
 
-def _store(reader: _Reader) -> Store:
-    return Store(
-        bucket=reader.required("STAYER_S3_BUCKET", _ANY, "the name of a bucket"),
-        endpoint=reader.text("STAYER_S3_ENDPOINT", "", _URL),
-        region=reader.text("STAYER_S3_REGION", "us-east-1", _ANY),
-        path_style=reader.flag("STAYER_S3_PATH_STYLE", False),
-        ca_path=reader.text("STAYER_S3_CA", "", _ANY),
-    )
+def _store(reader: _Reader) -> StoreSettings:
+    try:
+        return StoreSettings.from_env(reader.env)
+    except StoreSettingsError as error:
+        reader.blame(str(error))
+        return StoreSettings(bucket="")
 
 
 class _Reader:
@@ -222,6 +206,10 @@ class _Reader:
 
         text = self._read(name, str(default), fits, f"a whole number from {least} to {most}")
         return int(text)
+
+    def blame(self, problem: str) -> None:
+        """Add a problem that somebody else found."""
+        self._problems.append(problem)
 
     def finish(self) -> None:
         """Raise everything that was found."""

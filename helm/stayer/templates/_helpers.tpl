@@ -44,6 +44,16 @@ app.kubernetes.io/component: {{ .component }}
   value: {{ .Values.s3.region | quote }}
 - name: STAYER_S3_PATH_STYLE
   value: {{ .Values.s3.pathStyle | quote }}
+{{- with .Values.s3.prefix }}
+- name: STAYER_S3_PREFIX
+  value: {{ . | quote }}
+{{- end }}
+- name: STAYER_S3_SSE
+  value: {{ .Values.s3.serverSideEncryption | quote }}
+{{- with .Values.s3.kmsKey }}
+- name: STAYER_S3_SSE_KMS_KEY
+  value: {{ . | quote }}
+{{- end }}
 {{- if .Values.s3.caConfigMap }}
 - name: STAYER_S3_CA
   value: /etc/stayer/s3/ca.crt

@@ -23,7 +23,6 @@ def test_defaults_fill_what_is_not_said() -> None:
     assert settings.trial_pods.must_fail == ()
     assert settings.pace.api_rate == 100
     assert settings.serving.metrics_port == 9090
-    assert settings.store.path_style is False
 
 
 def test_lists_and_flags_are_parsed() -> None:
