@@ -55,7 +55,7 @@ class Places:
     home: Path = Path(places.HOME)
     packs: Path = Path(places.STATE) / "packs"
     inside: Mapping[str, str] | None = None
-    wiped: tuple[str, ...] = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 (in the task container)
+    wiped: tuple[str, ...] = ("/tmp", "/var/tmp", "/dev/shm", "/dev/mqueue")  # noqa: S108 (there)
 
     def within(self, name: str) -> str:
         """The task container's path of `workspace`, `suite` or `home`."""

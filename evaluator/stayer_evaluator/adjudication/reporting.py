@@ -1,0 +1,60 @@
+"""What the process says of itself: progress while it works, a termination message at its end."""
+
+from pathlib import Path
+
+from stayer_evaluator.adjudication.session import Outcome
+from stayer_evaluator.records.reports import ProgressReport, TerminationMessage
+
+#: The kubelet cuts termination messages at 4,096 bytes.
+LIMIT = 4000
+
+
+class LatestProgress:
+    """Keeps the newest report for whoever sends it."""
+
+    def __init__(self, trial: str, incarnation: int) -> None:
+        self.current = ProgressReport(trial=trial, role="b", incarnation=incarnation)
+
+    def report(self, report: ProgressReport) -> None:
+        """Replace the present one."""
+        self.current = report
+
+
+def results_message(outcome: Outcome, progress: ProgressReport) -> TerminationMessage:
+    """The hint that saves the operator a read of results.json or inventory.json."""
+    results, inventory = outcome.results, outcome.inventory
+    metrics = results.metrics
+    return TerminationMessage(
+        kind="results",
+        message=results.message[:500],
+        failure_mode=results.failure_mode,
+        rounds=metrics.rounds if metrics else None,
+        snapshots_taken=results.snapshots_taken,
+        snapshots_adjudicated=results.snapshots_adjudicated,
+        resolved=metrics.resolved if metrics else None,
+        valid=results.valid,
+        units_cleared=metrics.units_cleared if metrics else progress.units_cleared,
+        units_total=metrics.units_total if metrics else progress.units_total,
+        regressions=metrics.reg_events if metrics else None,
+        recoveries=metrics.recoveries if metrics else None,
+        accepted=inventory.accepted if inventory else None,
+        problems=inventory.problems if inventory else (),
+    )
+
+
+def fitted(message: TerminationMessage) -> bytes:
+    """The message's bytes, problems shortened and dropped until they fit."""
+    data = message.to_bytes()
+    problems = tuple(problem[:300] for problem in message.problems)
+    while len(data) > LIMIT and problems:
+        problems = problems[:-1]
+        short = message.model_copy(
+            update={"problems": problems, "message": message.message[:200]}
+        )
+        data = short.to_bytes()
+    return data
+
+
+def write_message(path: Path, message: TerminationMessage) -> None:
+    """Leave the message for the kubelet. Raises OSError."""
+    path.write_bytes(fitted(message))

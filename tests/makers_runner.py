@@ -1,0 +1,101 @@
+"""A real runner as PID 1 of its own PID namespace, with an interpreter that candidates can run."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+SOURCES = Path(__file__).resolve().parent.parent / "images/runner"
+
+# The test's own interpreter may lie where only root may go: in the runner's mount namespace it
+# lies below the box as well.
+_START = """
+set -eu
+mount --make-rprivate /
+mount --bind "$1" "$2/python"
+mount --bind "$3" "$2/site-packages"
+exec "$4" serve --jobs "$2/jobs" --out "$2/out"
+"""
+
+
+@cache
+def runner_program() -> Path:
+    """The runner, built from its sources unless that was done before."""
+    go = shutil.which("go") or "/usr/local/go/bin/go"
+    whole = hashlib.sha256()
+    for path in sorted(SOURCES.rglob("*.go")):
+        whole.update(path.read_bytes())
+    target = Path(tempfile.gettempdir()) / f"stayer-runner-{whole.hexdigest()[:16]}"
+    if not target.exists():
+        partial = target.with_suffix(f".{os.getpid()}")
+        subprocess.run(
+            [go, "build", "-trimpath", "-o", str(partial), "."],
+            cwd=SOURCES,
+            env={**os.environ, "CGO_ENABLED": "0"},
+            check=True,
+        )
+        partial.rename(target)
+    return target
+
+
+@dataclass(frozen=True)
+class Box:
+    """Folders of a task container, and the process that is its runner."""
+
+    root: Path
+    process: subprocess.Popen[bytes]
+
+    @property
+    def jobs(self) -> Path:
+        return self.root / "jobs"
+
+    @property
+    def out(self) -> Path:
+        return self.root / "out"
+
+
+@contextmanager
+def task_container(variables: Mapping[str, str] | None = None) -> Iterator[Box]:
+    """A runner with empty workspace, home, suite, tmp; `variables` is the image's environment."""
+    root = Path(tempfile.mkdtemp(prefix="stayer-box-"))
+    root.chmod(0o755)
+    for name in ("jobs", "out", "workspace", "home", "suite", "tmp", "state", "python",
+                 "site-packages"):  # fmt: skip
+        (root / name).mkdir()
+    (root / "tmp").chmod(0o1777)
+    _lay_interpreter(root)
+    os.mkfifo(root / "jobs/fifo", 0o600)
+    command = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c",
+               _START, "sh", sys.base_prefix, str(root), sysconfig.get_path("purelib"),
+               str(runner_program())]  # fmt: skip
+    path = f"{root}/venv/bin:{os.environ['PATH']}"
+    process = subprocess.Popen(
+        command, env={"PATH": path, **(variables or {})}, stderr=subprocess.DEVNULL
+    )
+    try:
+        yield Box(root, process)
+    finally:
+        process.kill()
+        process.wait()
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def _lay_interpreter(root: Path) -> None:
+    """A virtual environment whose Python is the test's own, by the paths inside the box."""
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    packages = root / "venv/lib" / version / "site-packages"
+    packages.mkdir(parents=True)
+    (packages / "box.pth").write_text(f"{root}/site-packages\n")
+    (root / "venv/bin").mkdir()
+    (root / "venv/bin/python3").symlink_to(root / "python/bin" / version)
+    (root / "venv/pyvenv.cfg").write_text(f"home = {root}/python/bin\nversion = 3\n")
