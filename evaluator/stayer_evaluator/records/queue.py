@@ -76,8 +76,9 @@ class Chunk(Record):
 
     hash: str = Field(description="blake3 of the plain bytes, 64 hex digits")
     pack: int = Field(description="index into the manifest's `packs`")
-    offset: int = Field(ge=0, description="of the compressed bytes in the pack")
+    offset: int = Field(ge=0, description="of its frame's compressed bytes in the pack")
     length: int = Field(ge=0, description="compressed bytes")
+    at: int = Field(default=0, ge=0, description="where in the frame's plain bytes they begin")
     size: int = Field(ge=0, description="plain bytes")
 
 

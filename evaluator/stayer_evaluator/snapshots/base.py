@@ -8,10 +8,9 @@ import pydantic
 
 from stayer_evaluator.records.queue import BaseManifest
 from stayer_evaluator.snapshots import names
-from stayer_evaluator.snapshots.collect import Collector
+from stayer_evaluator.snapshots.collect import Collector, PackStore
 from stayer_evaluator.snapshots.excludes import Excludes
 from stayer_evaluator.snapshots.manifest import BadManifest, Tree, full_manifest, tree_of
-from stayer_evaluator.snapshots.pack import Pack
 from stayer_evaluator.snapshots.walk import Limits
 from stayer_evaluator.storage.documents import CorruptObject, compress, decompress
 from stayer_evaluator.storage.layout import TaskKeys
@@ -43,18 +42,14 @@ async def write_base(
 
     Raises StoreError, OSError.
     """
-
-    async def upload(pack: Pack) -> str:
-        key = keys.base_pack(pack.digest)
-        await store.create(key, pack.data)
-        return key
-
     collector = Collector(root, excludes, limits)
     try:
-        collected = await collector.collect(upload)
+        collected = await collector.collect(PackStore(store, keys.base_pack))
+        assert collected is not None  # the first collection always finds a tree
+        await collector.settle(collected)
     finally:
         collector.close()
-    data = compress(full_manifest(collected.tree if collected else {}))
+    data = compress(full_manifest(collected.tree))
     try:
         await store.create(keys.base_manifest, data)
     except ObjectExists:

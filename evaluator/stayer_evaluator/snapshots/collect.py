@@ -2,20 +2,23 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
 from stayer_evaluator.records.queue import PathReport
 from stayer_evaluator.snapshots import names
+from stayer_evaluator.snapshots.directories import OPEN_DIRECTORY
 from stayer_evaluator.snapshots.excludes import Filter
 from stayer_evaluator.snapshots.index import Index, Problem, Seen
 from stayer_evaluator.snapshots.manifest import Node, Piece, Tree
 from stayer_evaluator.snapshots.pack import Pack
+from stayer_evaluator.snapshots.pause import collector_paused
 from stayer_evaluator.snapshots.reading import Content, Reading
-from stayer_evaluator.snapshots.walk import OPEN_DIRECTORY, Limits, Scan, walk
+from stayer_evaluator.snapshots.walk import Limits, Scan, walk
+from stayer_evaluator.storage.store import ObjectStore
 
 T = TypeVar("T")
 PASSES = 3
@@ -23,19 +26,34 @@ PASSES = 3
 MAX_REPORTS = 1000
 WORKERS = max(2, min(4, os.cpu_count() or 2))
 
-Upload = Callable[[Pack], Awaitable[str]]
-"""Makes a pack durable and returns its key."""
+
+@dataclass(slots=True)
+class PackStore:
+    """Where packs go, and how much went there."""
+
+    store: ObjectStore
+    key: Callable[[str], str]
+    """Object key of a pack by its digest."""
+    bytes: int = 0
+    packs: int = 0
+
+    async def create(self, pack: Pack) -> None:
+        """Make a pack durable. Raises StoreError."""
+        await self.store.create(self.key(pack.digest), pack.data)
+        self.bytes += len(pack.data)
+        self.packs += 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Collected:
-    """A tree whose contents are all durable."""
+    """A tree. Its contents are durable once `Collector.settle` has returned."""
 
     tree: Tree
     reports: tuple[PathReport, ...]
     bytes_read: int
-    packs: int
-    """Packs uploaded."""
+    index: Index
+    pieces: dict[str, Piece]
+    upload: "_Uploads"
 
 
 class Collector:
@@ -69,55 +87,79 @@ class Collector:
             os.close(self._root)
             self._root = None
 
-    async def collect(self, upload: Upload, *, reread: bool = False) -> Collected | None:
-        """The tree as it is now, or None when it cannot have changed since the last call.
+    async def collect(self, packs: PackStore, *, reread: bool = False) -> Collected | None:
+        """The tree as it is now, or None when it cannot have changed since the last settled one.
 
-        With `reread` nothing is trusted: a store into mapped memory may change a file without
-        changing its times. Raises StoreError from `upload`, OSError when `root` cannot be listed;
-        the next call then starts from where the last successful one ended.
+        New contents are on their way to `packs` when this returns; call `settle` before anything
+        refers to them. With `reread` nothing is trusted: a store into mapped memory may change a
+        file without changing its times. Raises StoreError, OSError when `root` cannot be listed;
+        the next call then starts from the last settled state.
         """
         if self._root is None:
             self._root = os.open(self.root, OPEN_DIRECTORY)
-        root = self._root
-        changed = False
-        bytes_read = packs = 0
-        scan = await self._walk(root, {} if reread else self._index, confirm=False)
+        scan = await self._walk(self._root, {} if reread else self._index, confirm=False)
+        if not scan.unread and not scan.changed:
+            self._index = scan.index
+            return None
+        uploads = _Uploads(packs)
+        try:
+            return await self._collect(self._root, scan, uploads)
+        except BaseException:
+            uploads.cancel()
+            raise
+
+    async def settle(self, collected: Collected) -> None:
+        """Wait until all of it is durable, then build on it. Raises StoreError."""
+        await collected.upload.finish()
+        self.known.update(collected.pieces)
+        self._index = collected.index
+
+    async def _collect(self, root: int, scan: Scan, uploads: "_Uploads") -> Collected:
+        pieces: dict[str, Piece] = {}
+        bytes_read = 0
         for again in range(1, PASSES + 1):
+            reading = Reading(root, self.known.keys() | pieces.keys(), self._pool, WORKERS)
+            await self._upload_all(reading, scan, pieces, uploads)
+            bytes_read += reading.bytes
+            with collector_paused():
+                self._take_over(scan, reading.contents, pieces)
+            if again == PASSES:
+                break
+            scan = await self._walk(root, scan.index, confirm=True)
             if not scan.unread and not scan.changed:
                 break
-            changed = True
-            reading = Reading(root, self.known, self._pool, WORKERS)
-            packs += await self._upload_all(reading, scan, upload)
-            bytes_read += reading.bytes
-            self._settle(scan, reading.contents)
-            if again < PASSES:
-                scan = await self._walk(root, scan.index, confirm=True)
-        self._index = scan.index
-        if not changed:
-            return None
-        return Collected(tree_of(scan.index), reports_of(scan), bytes_read, packs)
+        with collector_paused():
+            tree = tree_of(scan.index)
+        return Collected(tree, reports_of(scan), bytes_read, scan.index, pieces, uploads)
 
     async def _walk(self, root: int, index: Index, *, confirm: bool) -> Scan:
-        return await self._drive(
-            lambda: walk(root, index, self._excludes, self._limits, confirm=confirm)
-        )
+        def run() -> Scan:
+            with collector_paused():
+                return walk(root, index, self._excludes, self._limits, confirm=confirm)
+
+        return await self._drive(run)
 
     async def _drive(self, call: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._driver, call)
 
-    async def _upload_all(self, reading: Reading, scan: Scan, upload: Upload) -> int:
-        count = 0
+    async def _upload_all(
+        self, reading: Reading, scan: Scan, pieces: dict[str, Piece], uploads: "_Uploads"
+    ) -> None:
         packs = reading.packs(scan.unread)
+
+        def pull() -> Pack | None:
+            with collector_paused():
+                return next(packs, None)
+
         try:
-            while (pack := await self._drive(lambda: next(packs, None))) is not None:
-                key = await upload(pack)
-                self.known.update(pack.pieces(key))
-                count += 1
+            while (pack := await self._drive(pull)) is not None:
+                key = uploads.packs.key(pack.digest)
+                pieces.update((piece.hash, piece) for piece in pack.pieces(key))
+                await uploads.start(pack)
         finally:
             self._driver.submit(packs.close)
-        return count
 
-    def _settle(self, scan: Scan, contents: list[Content]) -> None:
+    def _take_over(self, scan: Scan, contents: list[Content], pieces: dict[str, Piece]) -> None:
         """Put what was read in the place of what was asked for."""
         for content in contents:
             listing = scan.index[content.file.directory]
@@ -126,14 +168,35 @@ class Collector:
                 path = content.file.directory + content.file.name
                 scan.problems.append((path, "vanished", content.detail))
             else:
-                listing[content.file.name] = self._seen(content)
+                listing[content.file.name] = self._seen(content, pieces)
 
-    def _seen(self, content: Content) -> Seen:
+    def _seen(self, content: Content, pieces: dict[str, Piece]) -> Seen:
         if content.soft is None:
             return Seen(None, content.file.signature, None, content.problem, content.detail)
-        pieces = tuple(self.known[digest] for digest in content.hashes)
-        node = Node("file", content.soft[4] & 0o777, content.soft[0], pieces=pieces)
+        found = tuple(pieces.get(digest) or self.known[digest] for digest in content.hashes)
+        node = Node("file", content.soft[4] & 0o777, content.soft[0], pieces=found)
         return Seen(content.signature, content.soft, node, content.problem, content.detail)
+
+
+@dataclass(slots=True)
+class _Uploads:
+    """Packs on their way: one at a time, the next one read meanwhile."""
+
+    packs: PackStore
+    _task: asyncio.Task[None] | None = field(default=None)
+
+    async def start(self, pack: Pack) -> None:
+        await self.finish()
+        self._task = asyncio.create_task(self.packs.create(pack))
+
+    async def finish(self) -> None:
+        task, self._task = self._task, None
+        if task is not None:
+            await task
+
+    def cancel(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
 
 
 def tree_of(index: Index) -> dict[bytes, Node]:

@@ -6,12 +6,15 @@ modes and empty directories survive.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import blake3
+from pydantic import TypeAdapter
 
 from stayer_evaluator.records.queue import BaseManifest, Chunk, FileRecord
 from stayer_evaluator.snapshots import names
+
+_records: TypeAdapter[tuple[FileRecord, ...]] = TypeAdapter(tuple[FileRecord, ...])
 
 PATCHES = b"requirement_patches/"
 PATCH_SUFFIX = b".diff"
@@ -30,6 +33,9 @@ class Piece:
     """Object key of the pack."""
     offset: int
     length: int
+    """Of its frame's compressed bytes in the pack."""
+    at: int
+    """Where in the frame's plain bytes it begins."""
     size: int
 
 
@@ -87,10 +93,12 @@ def _hashes(node: Node) -> bytes:
 def delta(base: Tree, tree: Tree) -> Delta:
     """What turns `base` into `tree`, sorted by raw path."""
     packs: dict[str, int] = {}
-    changed = tuple(
-        _record(path, tree[path], packs)
-        for path in sorted(tree)
-        if not tree[path].same_as(base.get(path))
+    changed = _records.validate_python(
+        tuple(
+            _record(path, tree[path], packs)
+            for path in sorted(tree)
+            if not tree[path].same_as(base.get(path))
+        )
     )
     removed = tuple(names.encode(path) for path in sorted(base.keys() - tree.keys()))
     return Delta(packs=tuple(packs), changed=changed, removed=removed)
@@ -146,24 +154,26 @@ def pieces_of(tree: Tree) -> dict[str, Piece]:
     return {piece.hash: piece for node in tree.values() for piece in node.pieces}
 
 
-def _record(path: bytes, node: Node, packs: dict[str, int]) -> FileRecord:
-    return FileRecord(
-        path=names.encode(path),
-        type=node.type,
-        mode=node.mode,
-        size=node.size,
-        target=None if node.target is None else names.encode(node.target),
-        chunks=tuple(
-            Chunk(
-                hash=piece.hash,
-                pack=packs.setdefault(piece.pack, len(packs)),
-                offset=piece.offset,
-                length=piece.length,
-                size=piece.size,
-            )
+def _record(path: bytes, node: Node, packs: dict[str, int]) -> dict[str, Any]:
+    """The fields of a FileRecord; thousands of them are validated in one go."""
+    return {
+        "path": names.encode(path),
+        "type": node.type,
+        "mode": node.mode,
+        "size": node.size,
+        "target": None if node.target is None else names.encode(node.target),
+        "chunks": tuple(
+            {
+                "hash": piece.hash,
+                "pack": packs.setdefault(piece.pack, len(packs)),
+                "offset": piece.offset,
+                "length": piece.length,
+                "at": piece.at,
+                "size": piece.size,
+            }
             for piece in node.pieces
         ),
-    )
+    }
 
 
 def _node(record: FileRecord, packs: tuple[str, ...]) -> Node:
@@ -185,4 +195,5 @@ def _node(record: FileRecord, packs: tuple[str, ...]) -> Node:
 def _piece(chunk: Chunk, packs: tuple[str, ...], path: str) -> Piece:
     if not 0 <= chunk.pack < len(packs):
         raise BadManifest(f"{path!r}: there is no pack {chunk.pack}")
-    return Piece(chunk.hash, packs[chunk.pack], chunk.offset, chunk.length, chunk.size)
+    pack = packs[chunk.pack]
+    return Piece(chunk.hash, pack, chunk.offset, chunk.length, chunk.at, chunk.size)

@@ -1,5 +1,10 @@
-"""Packs: new contents of a snapshot, each in a zstd frame of its own, one after the other."""
+"""Packs: the new contents of a snapshot in zstd frames, one after the other.
 
+Small files of one neighbourhood share a frame, as they compress better and faster together; a
+chunk of a large file has a frame of its own.
+"""
+
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import blake3
@@ -10,19 +15,35 @@ from stayer_evaluator.storage.documents import CorruptObject, decompress
 
 CHUNK = 1024 * 1024
 """Files of this size and above are stored in chunks of it (docs/decisions)."""
+FRAME_LIMIT = 2 * CHUNK
+"""Plain bytes of a frame: it is closed at CHUNK, its last file may reach beyond."""
 PACK_LIMIT = 64 * 1024**2
 """Compressed bytes: more new content than this makes more than one pack, so that the sidecar's
 memory holds one."""
 LEVEL = 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Frame:
-    """One compressed content."""
+    """Contents that are compressed together. Filled with `add`, closed with `compress`."""
 
-    hash: str
-    size: int
-    data: bytes
+    members: list[tuple[str, int, int]] = field(default_factory=list)
+    """Hash, offset in the plain bytes, size."""
+    plain: list[bytes] = field(default_factory=list)
+    size: int = 0
+    data: bytes = b""
+
+    def add(self, digest: str, content: bytes) -> None:
+        """Take one content in."""
+        self.members.append((digest, self.size, len(content)))
+        self.plain.append(content)
+        self.size += len(content)
+
+    def compress(self) -> None:
+        """Close the frame: from here on only its compressed bytes are held."""
+        compressor = zstandard.ZstdCompressor(level=LEVEL)
+        self.data = compressor.compress(b"".join(self.plain))
+        self.plain = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +52,14 @@ class Pack:
 
     digest: str
     data: bytes
-    members: tuple[tuple[str, int, int, int], ...]
-    """Hash, offset, compressed length, plain size."""
+    index: tuple[tuple[int, int, tuple[tuple[str, int, int], ...]], ...]
+    """Of each frame: offset in the pack, compressed length, members as in Frame."""
 
-    def pieces(self, key: str) -> dict[str, Piece]:
-        """The members by hash, as they lie under `key`."""
-        return {
-            digest: Piece(digest, key, offset, length, size)
-            for digest, offset, length, size in self.members
-        }
+    def pieces(self, key: str) -> Iterator[Piece]:
+        """The contents as they lie under `key`."""
+        for offset, length, members in self.index:
+            for digest, at, size in members:
+                yield Piece(digest, key, offset, length, at, size)
 
 
 @dataclass(slots=True)
@@ -47,7 +67,6 @@ class PackBuilder:
     """Collects frames until they are worth a pack."""
 
     frames: list[Frame] = field(default_factory=list)
-    hashes: set[str] = field(default_factory=set)
     length: int = 0
 
     @property
@@ -55,39 +74,35 @@ class PackBuilder:
         return self.length >= PACK_LIMIT
 
     def add(self, frame: Frame) -> None:
-        """Take a frame in, unless one with equal content is there."""
-        if frame.hash not in self.hashes:
-            self.hashes.add(frame.hash)
-            self.frames.append(frame)
-            self.length += len(frame.data)
+        """Take a compressed frame in."""
+        self.frames.append(frame)
+        self.length += len(frame.data)
 
     def finish(self) -> Pack:
         """The pack; the builder is empty afterwards."""
-        members = []
+        index = []
         offset = 0
         for frame in self.frames:
-            members.append((frame.hash, offset, len(frame.data), frame.size))
+            index.append((offset, len(frame.data), tuple(frame.members)))
             offset += len(frame.data)
         data = b"".join([frame.data for frame in self.frames])
-        self.frames, self.hashes, self.length = [], set(), 0
-        return Pack(blake3.blake3(data).hexdigest(), data, tuple(members))
+        self.frames, self.length = [], 0
+        return Pack(content_hash(data), data, tuple(index))
 
 
-def content_hash(data: bytes | memoryview) -> str:
+def content_hash(data: bytes) -> str:
     """The name of a content: blake3, 64 hex digits."""
     return blake3.blake3(data).hexdigest()
 
 
-def make_frame(digest: str, data: bytes, compressor: zstandard.ZstdCompressor) -> Frame:
-    """Compress one content of at most CHUNK bytes."""
-    return Frame(digest, len(data), compressor.compress(data))
+def unpack(frame: bytes) -> bytes:
+    """The plain bytes of a frame. Raises CorruptObject (security.md W13)."""
+    return decompress(frame, limit=FRAME_LIMIT)
 
 
-def unpack(frame: bytes, piece: Piece) -> bytes:
-    """The plain bytes of a piece, verified. Raises CorruptObject (security.md W13)."""
-    if piece.size > CHUNK:
-        raise CorruptObject(f"{piece.hash}: {piece.size} bytes in one frame")
-    plain = decompress(frame, limit=piece.size)
-    if len(plain) != piece.size or content_hash(plain) != piece.hash:
+def cut(plain: bytes, piece: Piece) -> bytes:
+    """A piece of a frame's plain bytes, verified. Raises CorruptObject."""
+    content = plain[piece.at : piece.at + piece.size]
+    if len(content) != piece.size or content_hash(content) != piece.hash:
         raise CorruptObject(f"{piece.pack}: bytes at {piece.offset} are not {piece.hash}")
-    return plain
+    return content

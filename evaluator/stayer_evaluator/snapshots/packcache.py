@@ -1,14 +1,18 @@
 """Packs on local disk: downloaded once, verified, read piece by piece."""
 
 import os
+from collections import OrderedDict
 from pathlib import Path
 
 import blake3
 
 from stayer_evaluator.snapshots.manifest import Piece, Tree
-from stayer_evaluator.snapshots.pack import unpack
+from stayer_evaluator.snapshots.pack import cut, unpack
 from stayer_evaluator.storage.documents import CorruptObject
 from stayer_evaluator.storage.store import ObjectStore
+
+FRAMES_KEPT = 8
+"""Decompressed frames held in memory, at most 2 MiB each."""
 
 
 class PackCache:
@@ -17,9 +21,11 @@ class PackCache:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self._open: dict[str, int] = {}
+        self._frames: OrderedDict[tuple[str, int], bytes] = OrderedDict()
 
     def close(self) -> None:
         """Close the packs that were read."""
+        self._frames.clear()
         while self._open:
             os.close(self._open.popitem()[1])
 
@@ -45,10 +51,21 @@ class PackCache:
 
     def read(self, piece: Piece) -> bytes:
         """The plain bytes of a piece, verified. Raises CorruptObject, FileNotFoundError."""
-        fd = self._open.get(piece.pack)
-        if fd is None:
-            fd = self._open[piece.pack] = os.open(self._path(piece.pack), os.O_RDONLY)
-        return unpack(os.pread(fd, piece.length, piece.offset), piece)
+        return cut(self._frame(piece), piece)
+
+    def _frame(self, piece: Piece) -> bytes:
+        """The plain bytes of a piece's frame; the last few are kept, as neighbours share one."""
+        place = (piece.pack, piece.offset)
+        plain = self._frames.pop(place, None)
+        if plain is None:
+            fd = self._open.get(piece.pack)
+            if fd is None:
+                fd = self._open[piece.pack] = os.open(self._path(piece.pack), os.O_RDONLY)
+            plain = unpack(os.pread(fd, piece.length, piece.offset))
+            if len(self._frames) >= FRAMES_KEPT:
+                self._frames.popitem(last=False)
+        self._frames[place] = plain
+        return plain
 
     async def _download(self, store: ObjectStore, key: str) -> None:
         path = self._path(key)

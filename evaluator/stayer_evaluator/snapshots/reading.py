@@ -4,7 +4,6 @@ Hashing, compressing and reading release the interpreter lock, so a few threads 
 busy; a bounded number of batches is in flight, whatever the tree's size.
 """
 
-import itertools
 import os
 import stat
 import time
@@ -12,26 +11,20 @@ from collections import deque
 from collections.abc import Container, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import TypeVar
 
-import zstandard
-
+from stayer_evaluator.snapshots.directories import Directories
 from stayer_evaluator.snapshots.index import Problem, Signature
-from stayer_evaluator.snapshots.pack import (
-    CHUNK,
-    LEVEL,
-    Frame,
-    Pack,
-    PackBuilder,
-    content_hash,
-    make_frame,
-)
-from stayer_evaluator.snapshots.walk import OPEN_DIRECTORY, Unread, settled, signature_of
+from stayer_evaluator.snapshots.pack import CHUNK, Frame, Pack, PackBuilder, content_hash
+from stayer_evaluator.snapshots.walk import Unread, settled, signature_of
 
 OPEN_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 BATCH_FILES = 128
-BATCH_BYTES = 2 * CHUNK
+BATCH_FOLDERS = 32
 TRIES = 3
 """Readings of a file that changes under the reader before it is taken as it is."""
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +34,7 @@ class Content:
     file: Unread
     signature: Signature | None
     soft: Signature | None
+    """None: there is no content."""
     hashes: tuple[str, ...] = ()
     problem: Problem | None = None
     detail: str = ""
@@ -48,10 +42,21 @@ class Content:
 
 @dataclass(slots=True)
 class _Batch:
+    """Neighbouring files and what became of them. Its descriptors are its own."""
+
+    folders: list[tuple[int, list[Unread]]] = field(default_factory=list)
+    files: int = 0
+    size: int = 0
     contents: list[Content] = field(default_factory=list)
-    frames: list[Frame] = field(default_factory=list)
     large: list[Unread] = field(default_factory=list)
+    frame: Frame = field(default_factory=Frame)
     bytes: int = 0
+
+    @property
+    def full(self) -> bool:
+        return (
+            self.size >= CHUNK or self.files >= BATCH_FILES or (len(self.folders) >= BATCH_FOLDERS)
+        )
 
 
 class Reading:
@@ -73,86 +78,95 @@ class Reading:
         """Packs of contents that are not known yet, as they fill up; the rest at the end."""
         small = [file for file in files if file.signature[0] < CHUNK]
         large = [file for file in files if file.signature[0] >= CHUNK]
-        for batch in self._batches(small):
+        jobs = (self._pool.submit(self._read_batch, batch) for batch in self._batches(small))
+        for batch in self._in_order(jobs):
             self.contents += batch.contents
             self.bytes += batch.bytes
             large += batch.large
-            for frame in batch.frames:
-                yield from self._add(frame)
+            yield from self._add(batch.frame)
         for file in large:
             yield from self._read_large(file)
         if self._builder.frames:
-            yield self._finish()
+            yield self._builder.finish()
 
-    def _batches(self, files: list[Unread]) -> Iterator[_Batch]:
-        waiting: deque[Future[_Batch]] = deque()
-        for group in _grouped(files):
-            waiting.append(self._pool.submit(self._read_batch, group))
+    def _in_order(self, jobs: Iterator[Future[T]]) -> Iterator[T]:
+        """Results in order, with a bounded number of jobs under way."""
+        waiting: deque[Future[T]] = deque()
+        for job in jobs:
+            waiting.append(job)
             if len(waiting) > self._window:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
 
-    def _read_batch(self, files: list[Unread]) -> _Batch:
-        """Files of one directory. Runs in a thread."""
+    def _batches(self, files: list[Unread]) -> Iterator[_Batch]:
+        """The files in batches, every directory opened once."""
         batch = _Batch()
-        try:
-            directory = open_directory(self._root, files[0].directory)
-        except OSError as error:
-            batch.contents = [_lost(file, error) for file in files]
-            return batch
-        try:
-            compressor = zstandard.ZstdCompressor(level=LEVEL)
+        here: str | None = None
+        with Directories(self._root) as directories:
             for file in files:
-                self._read_small(directory, file, batch, compressor)
-        finally:
-            os.close(directory)
+                if file.directory != here or not batch.folders:
+                    here = file.directory
+                    try:
+                        batch.folders.append((os.dup(directories.open(here)), []))
+                    except OSError as error:
+                        self.contents.append(_lost(file, error))
+                        here = None
+                        continue
+                batch.folders[-1][1].append(file)
+                batch.files += 1
+                batch.size += file.signature[0]
+                if batch.full:
+                    yield batch
+                    batch = _Batch()
+        if batch.folders:
+            yield batch
+
+    def _read_batch(self, batch: _Batch) -> _Batch:
+        """Runs in a thread."""
+        read_at = time.time_ns()
+        for directory, files in batch.folders:
+            try:
+                for file in files:
+                    self._read_small(directory, file, read_at, batch)
+            finally:
+                os.close(directory)
+        if batch.frame.members:
+            batch.frame.compress()
         return batch
 
-    def _read_small(
-        self,
-        directory: int,
-        file: Unread,
-        batch: _Batch,
-        compressor: zstandard.ZstdCompressor,
-    ) -> None:
+    def _read_small(self, directory: int, file: Unread, read_at: int, batch: _Batch) -> None:
         try:
             fd = os.open(file.name, OPEN_FILE, dir_fd=directory)
         except OSError as error:
             batch.contents.append(_lost(file, error))
             return
         try:
-            result = _read_stable(fd)
-        finally:
-            os.close(fd)
-        if result is None:
-            batch.contents.append(Content(file, None, None, (), "vanished", "became another type"))
+            data, signature, stable = _read_stable(fd, file.signature)
+        except _OtherType:
+            batch.contents.append(_changed_type(file))
             return
-        data, signature, read_at, stable = result
-        if data is None:
+        except _Large:
             batch.large.append(file)
             return
+        finally:
+            os.close(fd)
         batch.bytes += len(data)
-        digest = content_hash(data)
-        batch.contents.append(
-            _content(file, signature, read_at, (digest,) if data else (), stable=stable)
-        )
-        if data and digest not in self._known and digest not in self._packed:
-            batch.frames.append(make_frame(digest, data, compressor))
+        hashes: tuple[str, ...] = ()
+        if data:
+            digest = content_hash(data)
+            hashes = (digest,)
+            if digest not in self._known and digest not in self._packed:
+                batch.frame.add(digest, data)
+        batch.contents.append(_content(file, signature, read_at, hashes, stable=stable))
 
     def _read_large(self, file: Unread) -> Iterator[Pack]:
         try:
-            directory = open_directory(self._root, file.directory)
+            with Directories(self._root) as directories:
+                fd = os.open(file.name, OPEN_FILE, dir_fd=directories.open(file.directory))
         except OSError as error:
             self.contents.append(_lost(file, error))
             return
-        try:
-            fd = os.open(file.name, OPEN_FILE, dir_fd=directory)
-        except OSError as error:
-            self.contents.append(_lost(file, error))
-            return
-        finally:
-            os.close(directory)
         try:
             yield from self._read_chunks(fd, file)
         finally:
@@ -163,17 +177,14 @@ class Reading:
             before = os.fstat(fd)
             read_at = time.time_ns()
             if not stat.S_ISREG(before.st_mode):
-                self.contents.append(
-                    Content(file, None, None, (), "vanished", "became another type")
-                )
+                self.contents.append(_changed_type(file))
                 return
             hashes: list[str] = []
             read = 0
-            for digest, frame, size in self._chunks(fd, before.st_size):
+            for digest, frame, size in self._in_order(self._chunks(fd, before.st_size)):
                 hashes.append(digest)
                 read += size
-                if frame is not None:
-                    yield from self._add(frame)
+                yield from self._add(frame)
             after = signature_of(os.fstat(fd))
             stable = after == signature_of(before) and read == before.st_size
             if stable or attempt == TRIES:
@@ -183,88 +194,68 @@ class Reading:
                 )
                 return
 
-    def _chunks(self, fd: int, size: int) -> Iterator[tuple[str, Frame | None, int]]:
-        """Chunks of a file up to `size`, hashed and compressed in the pool, in order."""
-        waiting: deque[Future[tuple[str, Frame | None, int]]] = deque()
+    def _chunks(self, fd: int, size: int) -> Iterator[Future[tuple[str, Frame, int]]]:
+        """Chunks of a file up to `size`, hashed and compressed in the pool."""
         for offset in range(0, size, CHUNK):
-            data = _read_chunk(fd, offset, min(CHUNK, size - offset))
-            self.bytes += 0 if data is None else len(data)
-            if data == b"":
-                break
-            plain = data if data is not None else bytes(min(CHUNK, size - offset))
-            waiting.append(self._pool.submit(self._compress, plain))
-            if len(waiting) > self._window:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+            length = min(CHUNK, size - offset)
+            data = _read_chunk(fd, offset, length)
+            if data is None:
+                data = bytes(length)
+            elif not data:
+                return
+            else:
+                self.bytes += len(data)
+            yield self._pool.submit(self._compress, data)
 
-    def _compress(self, data: bytes) -> tuple[str, Frame | None, int]:
+    def _compress(self, data: bytes) -> tuple[str, Frame, int]:
         digest = content_hash(data)
-        if digest in self._known or digest in self._packed:
-            return digest, None, len(data)
-        compressor = zstandard.ZstdCompressor(level=LEVEL)
-        return digest, make_frame(digest, data, compressor), len(data)
+        frame = Frame()
+        if digest not in self._known and digest not in self._packed:
+            frame.add(digest, data)
+            frame.compress()
+        return digest, frame, len(data)
 
     def _add(self, frame: Frame) -> Iterator[Pack]:
-        if frame.hash in self._packed:
+        """Take a frame into the pack, unless nothing in it is new."""
+        new = {member[0] for member in frame.members} - self._packed
+        if not new:
             return
-        self._packed.add(frame.hash)
+        self._packed |= new
         self._builder.add(frame)
         if self._builder.full:
-            yield self._finish()
-
-    def _finish(self) -> Pack:
-        return self._builder.finish()
+            yield self._builder.finish()
 
 
-def open_directory(root: int, directory: str) -> int:
-    """A descriptor of `directory` ("" or with trailing slash) below `root`, no link followed.
+class _OtherType(Exception):  # noqa: N818 (steers, is no error)
+    """It is no regular file any more."""
 
-    Raises OSError when a part is missing, is no directory or is a link.
+
+class _Large(Exception):  # noqa: N818 (steers, is no error)
+    """It has grown beyond what is read in one piece."""
+
+
+def _read_stable(fd: int, walked: Signature) -> tuple[bytes, Signature, bool]:
+    """Stat, read, stat, until both agree or TRIES are spent: data, signature, whether stable.
+
+    The walk's own stat is the first one of the first try. Raises _OtherType, _Large.
     """
-    fd = os.open(".", OPEN_DIRECTORY, dir_fd=root)
-    for name in directory.split("/")[:-1]:
-        try:
-            child = os.open(name, OPEN_DIRECTORY, dir_fd=fd)
-        finally:
-            os.close(fd)
-        fd = child
-    return fd
-
-
-def _grouped(files: list[Unread]) -> Iterator[list[Unread]]:
-    """Files of one directory each, in groups small enough to be spread over the threads."""
-    for _, same in itertools.groupby(files, key=lambda file: file.directory):
-        group: list[Unread] = []
-        size = 0
-        for file in same:
-            group.append(file)
-            size += file.signature[0]
-            if len(group) >= BATCH_FILES or size >= BATCH_BYTES:
-                yield group
-                group, size = [], 0
-        if group:
-            yield group
-
-
-def _read_stable(fd: int) -> tuple[bytes | None, Signature, int, bool] | None:
-    """Stat, read, stat, until both agree or TRIES are spent.
-
-    Gives data (None: too large for one piece), signature, time of reading and whether it was
-    stable; None when it is no regular file.
-    """
+    before = walked
     for attempt in range(1, TRIES + 1):
-        before = os.fstat(fd)
-        read_at = time.time_ns()
-        if not stat.S_ISREG(before.st_mode):
-            return None
-        if before.st_size >= CHUNK:
-            return None, signature_of(before), read_at, True
-        data = os.pread(fd, before.st_size + 1, 0)
+        try:
+            data = os.pread(fd, before[0] + 1, 0)
+        except OSError:  # a fifo or directory in its place; anything else fails again below
+            data = None
         after = signature_of(os.fstat(fd))
-        stable = after == signature_of(before) and len(data) == before.st_size
+        if not stat.S_ISREG(after[4]):
+            raise _OtherType
+        if after[0] >= CHUNK:
+            raise _Large
+        if data is None:
+            data = os.pread(fd, after[0] + 1, 0)
+        stable = after == before and len(data) == before[0]
         if stable or attempt == TRIES:
-            return data, (len(data), *after[1:]), read_at, stable
+            return data, (len(data), *after[1:]), stable
+        before = after
     raise AssertionError("TRIES is at least 1")
 
 
@@ -273,10 +264,9 @@ def _read_chunk(fd: int, offset: int, length: int) -> bytes | None:
     try:
         if os.lseek(fd, offset, os.SEEK_DATA) >= offset + length:
             return None
-    except OSError:  # no data to the end of the file, or it is shorter now
-        if os.fstat(fd).st_size < offset + length:
-            return os.pread(fd, length, offset)
-        return None
+    except OSError:  # no data up to the end of the file, or the file is shorter now
+        if os.fstat(fd).st_size >= offset + length:
+            return None
     return os.pread(fd, length, offset)
 
 
@@ -289,7 +279,10 @@ def _content(
     return Content(file, settled(signature, read_at), signature, hashes, problem)
 
 
+def _changed_type(file: Unread) -> Content:
+    return Content(file, None, None, (), "vanished", "became another type")
+
+
 def _lost(file: Unread, error: OSError) -> Content:
-    if isinstance(error, PermissionError):
-        return Content(file, None, None, (), "unreadable", error.strerror or "")
-    return Content(file, None, None, (), "vanished", error.strerror or "")
+    problem: Problem = "unreadable" if isinstance(error, PermissionError) else "vanished"
+    return Content(file, None, None, (), problem, error.strerror or "")

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from stayer_evaluator.snapshots.directories import OPEN_DIRECTORY
 from stayer_evaluator.snapshots.manifest import Node, Piece, Tree
 from stayer_evaluator.snapshots.pack import CHUNK
-from stayer_evaluator.snapshots.walk import MAX_DEPTH, OPEN_DIRECTORY
+from stayer_evaluator.snapshots.walk import MAX_DEPTH
 from stayer_evaluator.snapshots.wipe import wipe
 from stayer_evaluator.storage.documents import CorruptObject
 

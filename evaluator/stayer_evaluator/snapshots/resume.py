@@ -13,7 +13,7 @@ from pydantic import Field
 from stayer_evaluator.records.base import Record
 from stayer_evaluator.records.queue import BaseManifest, Writer
 from stayer_evaluator.snapshots import names
-from stayer_evaluator.snapshots.collect import Collector, Upload
+from stayer_evaluator.snapshots.collect import Collector, PackStore
 from stayer_evaluator.snapshots.excludes import Excludes, Filter, OnlyGit
 from stayer_evaluator.snapshots.manifest import (
     BadManifest,
@@ -22,7 +22,6 @@ from stayer_evaluator.snapshots.manifest import (
     pieces_of,
     tree_of,
 )
-from stayer_evaluator.snapshots.pack import Pack
 from stayer_evaluator.snapshots.walk import Limits
 from stayer_evaluator.storage.dense import dense_length
 from stayer_evaluator.storage.documents import CorruptObject, compress, decompress
@@ -57,7 +56,7 @@ class ResumeLayer:
         previous: ResumeIndex | None = None,
     ) -> None:
         self.queue = queue
-        self.bytes_stored = 0
+        self.packs = PackStore(queue.store, queue.keys.pack)
         self._next = 0 if previous is None else previous.number + 1
         git_tree = {} if previous is None else tree_of(previous.git)
         home_tree = {} if previous is None else tree_of(previous.home)
@@ -75,8 +74,8 @@ class ResumeLayer:
 
         Raises StoreError, OSError; the next call then saves all that is new.
         """
-        git = await self._git.manifest(self._upload)
-        home = await self._home.manifest(self._upload)
+        git = await self._git.manifest(self.packs)
+        home = await self._home.manifest(self.packs)
         if (git.tree, home.tree) == self._saved:
             return None
         last = self.queue.last_snapshot
@@ -106,14 +105,7 @@ class ResumeLayer:
                 await self.queue.store.create(self.queue.keys.resume(numbered.number), data)
             except ObjectExists:
                 continue
-            self.bytes_stored += len(data)
             return numbered.number
-
-    async def _upload(self, pack: Pack) -> str:
-        key = self.queue.keys.pack(pack.digest)
-        await self.queue.store.create(key, pack.data)
-        self.bytes_stored += len(pack.data)
-        return key
 
 
 class _Part:
@@ -126,10 +118,12 @@ class _Part:
     def close(self) -> None:
         self._collector.close()
 
-    async def manifest(self, upload: Upload) -> BaseManifest:
-        collected = await self._collector.collect(upload)
+    async def manifest(self, packs: PackStore) -> BaseManifest:
+        collected = await self._collector.collect(packs)
         if collected is not None:
-            self._manifest = full_manifest(collected.tree)
+            manifest = full_manifest(collected.tree)
+            await self._collector.settle(collected)
+            self._manifest = manifest
         return self._manifest
 
 

@@ -3,14 +3,15 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from stayer_evaluator.records.queue import EpisodeCursor, SnapshotEntry
+from stayer_evaluator.records.queue import EpisodeCursor, PathReport, SnapshotEntry
 from stayer_evaluator.records.trial import SnapshotSettings
 from stayer_evaluator.snapshots import names
 from stayer_evaluator.snapshots.base import Base
-from stayer_evaluator.snapshots.collect import Collected, Collector
+from stayer_evaluator.snapshots.collect import Collected, Collector, PackStore
 from stayer_evaluator.snapshots.excludes import excludes
 from stayer_evaluator.snapshots.manifest import (
     BadManifest,
+    Delta,
     Tree,
     delta,
     expand,
@@ -18,19 +19,35 @@ from stayer_evaluator.snapshots.manifest import (
     pieces_of,
     tree_digest,
 )
-from stayer_evaluator.snapshots.pack import Pack
+from stayer_evaluator.snapshots.pause import collector_paused
 from stayer_evaluator.snapshots.walk import Limits
 from stayer_evaluator.storage.documents import CorruptObject
 from stayer_evaluator.storage.queue import QueueWriter
 
 
-@dataclass(slots=True)
-class SnapshotTotals:
-    """What this process has stored and read so far."""
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What a queue entry says of a tree."""
 
-    bytes_stored: int = 0
-    bytes_read: int = 0
-    packs: int = 0
+    tree: str
+    delta: Delta
+    reports: tuple[PathReport, ...]
+    files: int
+    bytes: int
+    implemented: tuple[str, ...]
+
+
+def describe(collected: Collected, base: Base) -> Described:
+    """All that follows from the tree alone. Pure."""
+    tree = collected.tree
+    return Described(
+        tree=tree_digest(tree),
+        delta=delta(base.tree, tree),
+        reports=collected.reports,
+        files=sum(node.type == "file" for node in tree.values()),
+        bytes=sum(node.size for node in tree.values()),
+        implemented=implemented(tree),
+    )
 
 
 class Snapshotter:
@@ -41,7 +58,8 @@ class Snapshotter:
     ) -> None:
         self.queue = queue
         self.base = base
-        self.totals = SnapshotTotals()
+        self.bytes_read = 0
+        self.packs = PackStore(queue.store, queue.keys.pack)
         known = pieces_of(base.tree)
         if queue.last_snapshot is not None:
             known |= pieces_of(entry_tree(queue.last_snapshot, base))
@@ -51,7 +69,7 @@ class Snapshotter:
             Limits(files=settings.max_files, bytes=settings.max_bytes),
             known,
         )
-        self._latest: tuple[Collected, str] | None = None
+        self._latest: Described | None = None
 
     def close(self) -> None:
         """End the threads."""
@@ -68,21 +86,27 @@ class Snapshotter:
         nothing is lost), OSError.
         """
         await self.queue.settle()
-        collected = await self._collector.collect(self._upload, reread=reread)
+        collected = await self._collector.collect(self.packs, reread=reread)
         if collected is not None:
-            self.totals.bytes_read += collected.bytes_read
-            self._latest = (collected, tree_digest(collected.tree))
+            await self._prepare(collected)
         assert self._latest is not None  # the first collection always finds a tree
         last = self.queue.last_snapshot
-        if last is not None and last.tree == self._latest[1] and not force:
+        if last is not None and last.tree == self._latest.tree and not force:
             return None
-        return await self._announce(*self._latest, episode, time)
+        return await self._announce(self._latest, episode, time)
+
+    async def _prepare(self, collected: Collected) -> None:
+        """Describe the tree while its last pack is on its way, then wait for that."""
+        with collector_paused():
+            latest = describe(collected, self.base)
+        await self._collector.settle(collected)
+        self.bytes_read += collected.bytes_read
+        self._latest = latest
 
     async def _announce(
-        self, collected: Collected, digest: str, episode: EpisodeCursor, time: float
+        self, latest: Described, episode: EpisodeCursor, time: float
     ) -> SnapshotEntry:
         last = self.queue.last_snapshot
-        parts = delta(self.base.tree, collected.tree)
         entry = await self.queue.append(
             lambda number: SnapshotEntry(
                 number=number,
@@ -91,25 +115,18 @@ class Snapshotter:
                 time=time,
                 episode=episode,
                 base=self.base.sha256,
-                packs=parts.packs,
-                changed=parts.changed,
-                removed=parts.removed,
-                reports=collected.reports,
-                tree=digest,
-                files=sum(node.type == "file" for node in collected.tree.values()),
-                bytes=sum(node.size for node in collected.tree.values()),
-                implemented=implemented(collected.tree),
+                packs=latest.delta.packs,
+                changed=latest.delta.changed,
+                removed=latest.delta.removed,
+                reports=latest.reports,
+                tree=latest.tree,
+                files=latest.files,
+                bytes=latest.bytes,
+                implemented=latest.implemented,
             )
         )
         assert isinstance(entry, SnapshotEntry)
         return entry
-
-    async def _upload(self, pack: Pack) -> str:
-        key = self.queue.keys.pack(pack.digest)
-        await self.queue.store.create(key, pack.data)
-        self.totals.bytes_stored += len(pack.data)
-        self.totals.packs += 1
-        return key
 
 
 def entry_tree(entry: SnapshotEntry, base: Base) -> Tree:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from stayer_evaluator.snapshots import names
+from stayer_evaluator.snapshots.directories import OPEN_DIRECTORY
 from stayer_evaluator.snapshots.excludes import ALWAYS_KEPT, Filter
 from stayer_evaluator.snapshots.index import (
     RACY_WINDOW_NS,
@@ -26,7 +27,6 @@ from stayer_evaluator.snapshots.index import (
 )
 from stayer_evaluator.snapshots.manifest import Node
 
-OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 MAX_DEPTH = 256
 """Levels; one descriptor each is open at the deepest place."""
 KEPT_ENTRIES = 10_000

@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from stayer_evaluator.snapshots.walk import OPEN_DIRECTORY
+from stayer_evaluator.snapshots.directories import OPEN_DIRECTORY
 
 BATCH = 10_000
 
