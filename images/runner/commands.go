@@ -20,7 +20,8 @@ func applyCommand(args []string) (int, error) {
 	prefix := flags.Int("p", 1, "leading components taken off each path")
 	reverse := flags.Bool("reverse", false, "undo the diff")
 	check := flags.Bool("check", false, "only say whether it applies")
-	also := flags.String("also-write", "", "path below --dir that gets a copy of the diff")
+	var also paths
+	flags.Var(&also, "also-write", "path below --dir that gets a copy of the diff; may be repeated")
 	input, err := parse(flags, args, "DIFF|-")
 	if err != nil {
 		return 2, err
@@ -37,13 +38,23 @@ func applyCommand(args []string) (int, error) {
 		files = patch.Reverse(files)
 	}
 	var extras []apply.Extra
-	if *also != "" {
-		extras = append(extras, apply.Extra{Path: *also, Content: diff})
+	for _, path := range also {
+		extras = append(extras, apply.Extra{Path: path, Content: diff})
 	}
 	if err := apply.Apply(*dir, files, extras, *check); err != nil {
 		return 1, fmt.Errorf("%s: %w", input[0], err)
 	}
 	return 0, nil
+}
+
+// paths is a flag that may be given several times.
+type paths []string
+
+func (p *paths) String() string { return fmt.Sprint(*p) }
+
+func (p *paths) Set(value string) error {
+	*p = append(*p, value)
+	return nil
 }
 
 func putCommand(args []string) (int, error) {

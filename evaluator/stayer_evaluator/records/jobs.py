@@ -18,7 +18,12 @@ class Job(Record):
     id: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
     kind: Literal["exec", "wipe", "quit"] = "exec"
     argv: tuple[str, ...] = ()
-    env: dict[str, str] = Field(default_factory=dict, description="the whole environment")
+    env: dict[str, str] = Field(default_factory=dict, description="the environment")
+    inherit: tuple[str, ...] = Field(
+        default=(),
+        description="variables taken from the container's own environment (the image's ENV) where "
+        "`env` does not set them; `*` = all but KUBERNETES_*",
+    )
     cwd: str = "/workspace"
     uid: int = Field(default=10001, ge=0)
     gid: int = Field(default=10001, ge=0)

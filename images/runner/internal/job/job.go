@@ -32,6 +32,7 @@ type Job struct {
 	Kind           string            `json:"kind"`
 	Argv           []string          `json:"argv"`
 	Env            map[string]string `json:"env"`
+	Inherit        []string          `json:"inherit"`
 	Cwd            string            `json:"cwd"`
 	UID            uint32            `json:"uid"`
 	GID            uint32            `json:"gid"`

@@ -7,7 +7,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -103,7 +105,7 @@ func (s *Server) launch(j job.Job) (*running, error) {
 	}
 	attributes := &syscall.ProcAttr{
 		Dir:   j.Cwd,
-		Env:   environment(j.Env),
+		Env:   environment(j, os.Environ()),
 		Files: []uintptr{input.Fd(), output.Fd(), output.Fd(), report.Fd()},
 		Sys: &syscall.SysProcAttr{
 			Credential: &syscall.Credential{Uid: j.UID, Gid: j.GID},
@@ -132,12 +134,26 @@ func (s *Server) stdin(j job.Job) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW, 0)
 }
 
-func environment(variables map[string]string) []string {
-	list := make([]string, 0, len(variables))
-	for name, value := range variables {
+// environment is the job's own variables over those it inherits from the container's.
+func environment(j job.Job, container []string) []string {
+	list := make([]string, 0, len(j.Env))
+	for name, value := range j.Env {
 		list = append(list, name+"="+value)
 	}
+	for _, variable := range container {
+		name, _, _ := strings.Cut(variable, "=")
+		if _, set := j.Env[name]; !set && inherits(j.Inherit, name) {
+			list = append(list, variable)
+		}
+	}
 	return list
+}
+
+func inherits(wanted []string, name string) bool {
+	if slices.Contains(wanted, name) {
+		return true
+	}
+	return slices.Contains(wanted, "*") && !strings.HasPrefix(name, "KUBERNETES_")
 }
 
 func (s *Server) wipe(j job.Job, result *job.Result) {

@@ -1,0 +1,294 @@
+"""The recorder as a program: composition, signals, exit status, termination message."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import structlog
+
+from stayer_evaluator.episode.bench import Bench, Drained
+from stayer_evaluator.episode.config import BadSettings, RecorderSettings, read_settings
+from stayer_evaluator.episode.isolation import NotIsolated
+from stayer_evaluator.episode.jobs import JobClient
+from stayer_evaluator.episode.opening import BadTrial, Opening, open_episode
+from stayer_evaluator.episode.progress import ProgressSender
+from stayer_evaluator.episode.recorder import Recorder, quit_job
+from stayer_evaluator.episode.sampler import Sampler
+from stayer_evaluator.episode.server import SidecarServer, is_own_address
+from stayer_evaluator.episode.session import Session
+from stayer_evaluator.episode.trace import TraceWriter
+from stayer_evaluator.records.queue import EndEntry
+from stayer_evaluator.records.reports import ProgressReport, TerminationMessage
+from stayer_evaluator.snapshots.resume import ResumeLayer
+from stayer_evaluator.snapshots.take import Snapshotter
+from stayer_evaluator.storage.queue import Fenced
+from stayer_evaluator.storage.relay import connect_relay
+from stayer_evaluator.storage.retry import StoreCounters
+from stayer_evaluator.storage.store import AccessDenied, ObjectMissing, ObjectStore, StoreError
+
+log = structlog.get_logger(__name__)
+
+DONE = 0
+FAILED = 1
+FENCED = 3
+NOT_ISOLATED = 4
+STORE_UNREACHABLE = 5
+STOPPED = 143
+
+MESSAGE_BYTES = 4000
+LINGER_SECONDS = 120.0
+"""After the quit job the kubelet ends the sidecar within seconds."""
+
+
+class Program:
+    """One process of the recorder. `run` returns its exit status."""
+
+    def __init__(
+        self,
+        settings: RecorderSettings,
+        store: ObjectStore,
+        *,
+        counters: StoreCounters | None = None,
+        wall: Callable[[], float] = time.time,
+        own: Callable[[str], bool] = is_own_address,
+    ) -> None:
+        self.settings = settings
+        self.store = store
+        self.counters = counters or StoreCounters()
+        self.wall = wall
+        self.jobs = JobClient(
+            settings.places.jobs, settings.places.out, patience=settings.timing.result_patience
+        )
+        self.draining = asyncio.Event()
+        self.settled = asyncio.Event()
+        self.server = SidecarServer(self.drain, own=own)
+        self.recorder: Recorder | None = None
+
+    async def drain(self) -> None:
+        """Stop the episode; returns once everything that can be saved is."""
+        self.draining.set()
+        try:
+            await asyncio.wait_for(self.settled.wait(), self.settings.timing.drain_patience)
+        except TimeoutError:
+            log.warning("drain took too long")
+
+    async def run(self) -> int:
+        """The whole life, with exactly one termination message."""
+        try:
+            code, message = await self._guarded()
+        finally:
+            self.settled.set()
+        write_termination(self.settings.places.termination_log, message)
+        log.info("exit", code=code, kind=message.kind, reason=message.reason)
+        return code
+
+    async def _guarded(self) -> tuple[int, TerminationMessage]:
+        """Every expected end as status and message."""
+        try:
+            return DONE, await self._live()
+        except (ExceptionGroup, *EXPECTED) as error:
+            cause: Exception | None = weightiest(error)
+        if isinstance(cause, Drained):
+            cause = await self._drain_now()
+        if cause is None:
+            return STOPPED, TerminationMessage(kind="stopped", **self._numbers())
+        if isinstance(cause, Fenced):
+            await quit_job(self.jobs, self.settings)
+        return judge(cause)
+
+    async def _live(self) -> TerminationMessage:
+        settings = self.settings
+        self.jobs.prepare()
+        await self.server.listen(settings.host, settings.port)
+        session = Session(settings.places.state)
+        opening = await open_episode(self.store, settings, session, self.wall)
+        if opening.queue.end is not None:  # restarted after the end: only the rest is left to do
+            await quit_job(self.jobs, settings)
+            return _end_message(opening.queue.end, opening)
+        recorder = self._compose(opening, session)
+        self.recorder = recorder
+        await recorder.begin()
+        self.server.started = True
+        async with asyncio.TaskGroup() as group:
+            progress = ProgressSender(
+                settings.progress_url,
+                settings.places.token,
+                self.report,
+                settings.timing.progress_interval,
+            )
+            reporting = group.create_task(progress.run())
+            finish = await recorder.run()
+            reporting.cancel()
+            await recorder.close(finish)
+            await progress.close()
+        assert opening.queue.end is not None
+        await quit_job(self.jobs, settings)
+        return _end_message(opening.queue.end, opening)
+
+    def _compose(self, opening: Opening, session: Session) -> Recorder:
+        settings, timing, places = self.settings, self.settings.timing, self.settings.places
+        bench = Bench(settings, self.jobs, session, self.draining, opening.cursor)
+        trace = TraceWriter(
+            self.store,
+            opening.keys,
+            settings.writer_name,
+            wall=self.wall,
+            clock=time.monotonic,
+            interval=timing.trace_interval,
+        )
+        sampler = Sampler(
+            Snapshotter(places.workspace, opening.queue, opening.base, opening.document.snapshots),
+            ResumeLayer(places.workspace, places.home, opening.queue, opening.layer),
+            trace,
+            lambda: bench.cursor,
+            wall=self.wall,
+            patience=timing.store_patience,
+            pause=timing.retry_pause,
+            layer_interval=timing.resume_interval,
+        )
+        return Recorder(settings, self.store, opening, bench, sampler, trace, self.wall)
+
+    async def _drain_now(self) -> Exception | None:
+        """Save what can be saved; what stood in the way, or nothing."""
+        assert self.recorder is not None
+        try:
+            await self.recorder.drain()
+        except EXPECTED as error:
+            return error
+        return None
+
+    def _numbers(self) -> dict[str, int]:
+        recorder = self.recorder
+        if recorder is None or recorder.sampler.last is None:
+            return {}
+        return {
+            "rounds": len(recorder.bench.cursor.rounds),
+            "snapshots_taken": recorder.sampler.last.snapshot + 1,
+        }
+
+    def report(self) -> ProgressReport:
+        """What is known now, cumulative."""
+        recorder = self.recorder
+        assert recorder is not None
+        cursor = recorder.bench.cursor
+        last = recorder.sampler.last
+        return ProgressReport(
+            trial=self.settings.trial,
+            role="a",
+            incarnation=self.settings.incarnation,
+            round=cursor.round,
+            step=cursor.step,
+            snapshots_taken=0 if last is None else last.snapshot + 1,
+            bytes_stored=self.counters.bytes_written,
+            store_errors=self.counters.errors,
+            store_requests=self.counters.total,
+        )
+
+
+EXPECTED = (Drained, NotIsolated, StoreError, BadTrial, OSError)
+"""Weightiest first; Fenced, a StoreError, goes before all."""
+
+
+def weightiest(error: Exception) -> Exception:
+    """The one error that decides; a group with an unexpected one is raised on."""
+    if not isinstance(error, ExceptionGroup):
+        return error
+    leaves = list(_leaves(error))
+    if not all(isinstance(leaf, EXPECTED) for leaf in leaves):
+        raise error
+    for kind in (Fenced, *EXPECTED):
+        for leaf in leaves:
+            if isinstance(leaf, kind):
+                return leaf
+    raise error
+
+
+def _leaves(error: Exception) -> Iterator[Exception]:
+    if isinstance(error, ExceptionGroup):
+        for inner in error.exceptions:
+            yield from _leaves(inner)
+    else:
+        yield error
+
+
+def judge(error: Exception) -> tuple[int, TerminationMessage]:
+    """Exit status and termination message of an error that ends the recorder."""
+    text = str(error)[:2000]
+    match error:
+        case Fenced():
+            return FENCED, TerminationMessage(kind="fenced", message=text)
+        case NotIsolated():
+            return NOT_ISOLATED, _error(error.reason, text)
+        case AccessDenied() | ObjectMissing():
+            return FAILED, _error("StoreRefused", text)
+        case StoreError():
+            return STORE_UNREACHABLE, _error("StoreUnreachable", text)
+        case _:
+            return FAILED, _error("RecorderFailed", text or type(error).__name__)
+
+
+def _error(reason: str, text: str) -> TerminationMessage:
+    return TerminationMessage(kind="error", reason=reason, message=text)
+
+
+def _end_message(end: EndEntry, opening: Opening) -> TerminationMessage:
+    last = opening.queue.last_snapshot
+    return TerminationMessage(
+        kind="end",
+        message=end.message[:1000],
+        failure_mode=end.failure_mode,
+        rounds=len(end.episode.rounds),
+        snapshots_taken=None if last is None else last.snapshot + 1,
+    )
+
+
+def write_termination(path: Path, message: TerminationMessage) -> None:
+    """Below 4096 bytes, as the kubelet keeps no more; a hint, so trouble is only logged."""
+    data = message.to_bytes()
+    if len(data) > MESSAGE_BYTES:
+        data = message.model_copy(update={"message": "", "problems": ()}).to_bytes()
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        log.warning("no termination message", error=str(error))
+
+
+async def serve(settings: RecorderSettings) -> int:
+    """Run to the end, then wait for the kubelet, which would restart a sidecar that just exits."""
+    store = connect_relay(settings.relay_url, prefix=settings.prefix, token=settings.places.token)
+    program = Program(settings, store, counters=store.counters)
+    stopped = asyncio.Event()
+
+    def on_signal() -> None:
+        program.draining.set()
+        stopped.set()
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, on_signal)
+    code = await program.run()
+    if code in (DONE, STOPPED):
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(stopped.wait(), LINGER_SECONDS)
+    return code
+
+
+def main() -> int:
+    """Entry point of the container."""
+    try:
+        settings = read_settings(os.environ)
+    except BadSettings as error:
+        sys.stderr.write(f"recorder: {error}\n")
+        return FAILED
+    try:
+        return asyncio.run(serve(settings))
+    except Exception as error:
+        log.exception("recorder failed")
+        message = _error("RecorderFailed", f"{type(error).__name__}: {error}"[:2000])
+        write_termination(settings.places.termination_log, message)
+        return FAILED

@@ -1,0 +1,69 @@
+"""Progress reports: for eyes only, never waited for, losses counted and forgotten."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+
+from stayer_evaluator.records.reports import ProgressReport
+
+TIMEOUT = httpx.Timeout(3.0)
+
+
+class ProgressSender:
+    """Sends what `current` gives whenever it changed, at most once an interval."""
+
+    def __init__(
+        self,
+        url: str,
+        token: Path,
+        current: Callable[[], ProgressReport],
+        interval: float,
+        *,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self.sent = 0
+        self.lost = 0
+        self._url = url
+        self._token = token
+        self._current = current
+        self._interval = interval
+        self._last: ProgressReport | None = None
+        self._client = httpx.AsyncClient(base_url=url, timeout=TIMEOUT, transport=transport)
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while self._url:
+            await self.send()
+            await asyncio.sleep(self._interval)
+
+    async def send(self) -> None:
+        """Send the present report if it is news."""
+        report = self._current()
+        if not self._url or report == self._last:
+            return
+        try:
+            answer = await self._client.post(
+                "/v1/progress",
+                content=report.to_bytes(),
+                headers={
+                    "Authorization": f"Bearer {self._token.read_text().strip()}",
+                    "Content-Type": "application/json",
+                },
+            )
+        except (httpx.HTTPError, OSError):
+            self.lost += 1
+            return
+        if answer.status_code == 204:
+            self.sent += 1
+            self._last = report
+        else:
+            self.lost += 1
+
+    async def close(self) -> None:
+        """One last try, then let go."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self.send(), 3.0)
+        await self._client.aclose()
