@@ -26,6 +26,7 @@ def spec_problems(
         *_globs(spec),
         *_references(spec),
         *_exclusive(spec.matrix),
+        *_empty_excludes(spec.matrix),
         *_harnesses(spec, harnesses),
         *_scripts(spec, harnesses, texts),
     )
@@ -159,6 +160,16 @@ def _exclusive(matrix: Matrix) -> Iterator[Problem]:
             found="cells together with include or exclude",
             accepted="cells alone, or include and exclude without cells",
         )
+
+
+def _empty_excludes(matrix: Matrix) -> Iterator[Problem]:
+    for index, entry in enumerate(matrix.exclude):
+        if entry == ExcludedCells():
+            accepted = "at least one of task, agent, model, loopProfile"
+            path = f"spec.matrix.exclude[{index}]"
+            yield Problem(
+                field=path, found="an empty entry, which excludes everything", accepted=accepted
+            )
 
 
 def _harnesses(spec: RunSpec, known: Mapping[str, HarnessTraits]) -> Iterator[Problem]:
