@@ -11,7 +11,7 @@ from stayer_operator.cli.store_access import open_store
 from stayer_operator.core.pods.settings import PodSettings
 from stayer_operator.core.run.problems import Problem, summary
 from stayer_operator.core.run.prospect import Prospect, prospect
-from stayer_operator.core.run.settings import BUILT_IN_HARNESSES
+from stayer_operator.core.run.settings import harness_traits
 from stayer_operator.core.run.spec import name_problems, parse_spec
 from stayer_operator.core.run.tasks import select_tasks, unmatched_task_globs
 from stayer_operator.core.run.validate import script_texts, spec_problems, task_problems
@@ -24,7 +24,7 @@ def run_prospect(manifest: Document) -> Prospect:
         raise _refused(spec)
     problems = (
         *name_problems(manifest["metadata"]["name"]),
-        *spec_problems(spec, BUILT_IN_HARNESSES, {}),
+        *spec_problems(spec, harness_traits(), {}),
     )
     if problems:
         raise _refused(problems)

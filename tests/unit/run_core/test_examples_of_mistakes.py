@@ -10,7 +10,7 @@ import yaml
 
 from makers_run import NAMESPACE, RUN_UID, World
 from stayer_operator.api.crds import run_crd
-from stayer_operator.core.run.settings import BUILT_IN_HARNESSES
+from stayer_operator.core.run.settings import harness_traits
 from stayer_operator.core.run.spec import name_problems, parse_spec
 from stayer_operator.core.run.validate import spec_problems
 
@@ -83,7 +83,7 @@ def test_what_the_schema_refuses_the_operator_refuses_too(case: dict[str, Any]):
         if isinstance(spec, tuple)
         else (
             *name_problems(manifest["metadata"]["name"]),
-            *spec_problems(spec, BUILT_IN_HARNESSES, {}),
+            *spec_problems(spec, harness_traits(), {}),
         )
     )
     assert any(problem.field.startswith(case["field"].split("[")[0]) for problem in found) or any(

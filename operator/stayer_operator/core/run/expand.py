@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from stayer_evaluator.episode.steps import parse_script
 from stayer_evaluator.records.outcomes import TrialKind
 from stayer_evaluator.records.run import RunTask
-from stayer_evaluator.records.script import parse_script
 from stayer_evaluator.records.trial import (
     AgentSettings,
     LoopProfile,
@@ -139,7 +139,7 @@ def _grants(expansion: Expansion, agent: Agent) -> tuple[str, ...]:
     gold = expansion.settings.harnesses[agent.harness].gold
     if gold == "by-script":
         script = expansion.scripts.get(agent.name)
-        return ("gold",) if script and parse_script(script).gold_units else ()
+        return ("gold",) if script and parse_script(script).units else ()
     return ("gold",) if gold == "always" else ()
 
 

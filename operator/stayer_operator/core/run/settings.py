@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from stayer_evaluator.harnesses.catalog import harnesses
 from stayer_evaluator.records import places
 
 
@@ -19,11 +20,15 @@ class HarnessTraits:
     gold: Literal["always", "never", "by-script"] = "never"
 
 
-BUILT_IN_HARNESSES: Mapping[str, HarnessTraits] = {
-    "nop": HarnessTraits(),
-    "oracle": HarnessTraits(gold="always"),
-    "scripted": HarnessTraits(script="required", gold="by-script"),
-}
+def harness_traits() -> Mapping[str, HarnessTraits]:
+    """Traits of every harness of this version, by name, from their descriptions: package data that
+    is read once and never changes, so as good as a constant.
+    """
+    return {
+        name: HarnessTraits(script=harness.script, gold=harness.gold)
+        for name, harness in harnesses().items()
+    }
+
 
 # What `network: open` still keeps away: link-local and metadata addresses, private networks
 # (RFC 1918, RFC 6598) with every pod, Service and node of usual clusters, loopback.
@@ -42,7 +47,7 @@ class RunSettings:
     """Frozen facts of the installation, passed in with every view."""
 
     operator_namespace: str = "stayer"
-    harnesses: Mapping[str, HarnessTraits] = field(default_factory=lambda: BUILT_IN_HARNESSES)
+    harnesses: Mapping[str, HarnessTraits] = field(default_factory=harness_traits)
     relay_port: int = places.RELAY_PORT
     progress_port: int = places.PROGRESS_PORT
     closed_ranges: tuple[str, ...] = CLOSED_RANGES  # with `open`; add the API server's, if public

@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from stayer_evaluator.episode.steps import BadScript, parse_script
 from stayer_evaluator.records.run import RunTask
-from stayer_evaluator.records.script import Script, ScriptError, parse_script
 from stayer_operator.api.matrix import Agent, Cells, ExcludedCells, IncludedCells, Matrix
 from stayer_operator.api.run import RunSpec
 from stayer_operator.core.run.cells import run_cells
@@ -216,9 +216,9 @@ def _script_text(path: str, agent: Agent, texts: ScriptTexts) -> Iterator[Proble
         return
     try:
         parse_script(text)
-    except ScriptError as error:
+    except BadScript as error:
         for problem in error.problems:
-            yield Problem(field=field, found=problem, accepted="steps as in `kubectl explain`")
+            yield Problem(field=field, found=problem, accepted="steps of the scripted harness")
 
 
 def _unknown_units(
@@ -237,7 +237,4 @@ def _unknown_units(
 
 
 def _gold_units(text: str | None) -> tuple[str, ...]:
-    if text is None:
-        return ()
-    script: Script = parse_script(text)
-    return script.gold_units
+    return () if text is None else parse_script(text).units
