@@ -47,24 +47,20 @@ async def look_at_image(jobs: Jobs, places: Places, label: str) -> Image:
 
 
 async def _image_path(jobs: Jobs, places: Places, label: str) -> str:
-    """PATH of the container's first process, which has the image's environment."""
+    """PATH as the image sets it, without folders that a candidate may write to."""
     job = Job(
         id=f"{label}-path",
-        argv=("/usr/bin/env", "cat", "/proc/1/environ"),
-        env={"PATH": DEFAULT_PATH},
+        argv=("/usr/bin/env",),
+        inherit=("PATH",),
         cwd="/",
-        uid=0,
-        gid=0,
+        uid=FIRST_CANDIDATE_UID,
+        gid=FIRST_CANDIDATE_UID,
         timeout_seconds=_SECONDS,
     )
     done = await jobs.run(job)
-    variables = done.log.split(b"\0") if done.result.exit_code == 0 else []
-    found = next((v[5:].decode("utf-8", "replace") for v in variables if v[:5] == b"PATH="), "")
-    folders = [
-        folder
-        for folder in (found or DEFAULT_PATH).split(":")
-        if folder.startswith("/") and not _writable(folder, places)
-    ]
+    lines = done.log.decode("utf-8", "replace").splitlines()
+    found = next((line[5:] for line in lines if line.startswith("PATH=")), DEFAULT_PATH)
+    folders = [f for f in found.split(":") if f.startswith("/") and not _writable(f, places)]
     return ":".join(folders) or DEFAULT_PATH
 
 

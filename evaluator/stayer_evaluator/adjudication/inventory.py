@@ -1,6 +1,5 @@
 """The gold run of evaluation.md §10.2: once per task digest, before its first trial."""
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -9,6 +8,7 @@ import yaml
 
 from stayer_evaluator.adjudication.bench import Bench, BenchFault
 from stayer_evaluator.adjudication.discovery import Found, discover
+from stayer_evaluator.adjudication.goldtree import gold_tree
 from stayer_evaluator.adjudication.image import Image, look_at_image
 from stayer_evaluator.adjudication.ports import Jobs, Places
 from stayer_evaluator.adjudication.suites.files import looks_like_pytest, read_suite, suite_by_name
@@ -18,10 +18,8 @@ from stayer_evaluator.records import places as known_places
 from stayer_evaluator.records.jobs import Job
 from stayer_evaluator.records.task import Inventory, TaskRecord
 from stayer_evaluator.snapshots.base import Base, write_base
-from stayer_evaluator.snapshots.collect import Collector
 from stayer_evaluator.snapshots.excludes import Excludes
 from stayer_evaluator.snapshots.manifest import Tree
-from stayer_evaluator.snapshots.pack import Pack
 from stayer_evaluator.snapshots.packcache import PackCache
 from stayer_evaluator.snapshots.restore import Owner, restore
 from stayer_evaluator.storage.layout import TaskKeys
@@ -72,7 +70,7 @@ async def take_inventory(run: GoldRun) -> TakenInventory:
         )
     packs = PackCache(run.places.packs / "gold")
     try:
-        tree = await _collect(run, packs)
+        tree = await gold_tree(run.places.workspace, packs.directory)
         return await _examine(run, base, image, tree, packs)
     finally:
         packs.close()
@@ -139,22 +137,6 @@ async def _apply_gold(run: GoldRun, gold: Gold) -> str:
             reason = " ".join(done.log[-400:].decode("utf-8", "replace").split())
             return f"gold patch {step.label}: does not apply to the image's workspace ({reason})"
     return ""
-
-
-async def _collect(run: GoldRun, packs: PackCache) -> Tree:
-    """The gold tree, its contents kept on local disk only."""
-    packs.directory.mkdir(parents=True, exist_ok=True)
-
-    async def keep(pack: Pack) -> str:
-        await asyncio.to_thread((packs.directory / pack.digest).write_bytes, pack.data)
-        return f"gold/{pack.digest}"
-
-    collector = Collector(run.places.workspace, Excludes())
-    try:
-        collected = await collector.collect(keep)
-    finally:
-        collector.close()
-    return collected.tree if collected is not None else {}
 
 
 def _bench(run: GoldRun, inventory: Inventory, suite: Suite, tree: Tree, packs: PackCache) -> Bench:

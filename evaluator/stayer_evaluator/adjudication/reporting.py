@@ -48,9 +48,7 @@ def fitted(message: TerminationMessage) -> bytes:
     problems = tuple(problem[:300] for problem in message.problems)
     while len(data) > LIMIT and problems:
         problems = problems[:-1]
-        short = message.model_copy(
-            update={"problems": problems, "message": message.message[:200]}
-        )
+        short = message.model_copy(update={"problems": problems, "message": message.message[:200]})
         data = short.to_bytes()
     return data
 

@@ -6,6 +6,10 @@
 #: then does the workspace join, at the end, so that nothing in it shadows the standard library,
 #: pytest or an installed package, and no metadata in it names a plugin. The process ends without
 #: running exit handlers: what those print after the closing banner would be a claim more.
+#:
+#: No cache prefix is set: compiled files beside the tests cannot exist (the suite is our archive,
+#: mounted read-only), those in the workspace are left out of every snapshot and could only stand
+#: for the candidate's own modules, and the image's own are what makes pytest start quickly.
 SOURCE = """
 import os
 import sys

@@ -37,8 +37,7 @@ class PytestSuite:
         """Isolated interpreter, trusted configuration, absolute paths into the suite."""
         config = "pytest.ini" if self.files.pytest_config else CONFIG
         argv = (
-            setting.interpreter, "-I", "-B", "-X", f"pycache_prefix={setting.scratch}-pycache",
-            "-c", SOURCE, setting.workspace,
+            setting.interpreter, "-I", "-B", "-c", SOURCE, setting.workspace,
             "-c", f"{setting.suite}/{config}", f"--rootdir={setting.suite}",
             f"--confcutdir={setting.suite}", f"--basetemp={setting.scratch}-pytest", *_OPTIONS,
             *(f"{setting.suite}/{path}".removesuffix("/") for path in self._paths(target)),

@@ -98,7 +98,6 @@ def base_environment(setting: Setting) -> dict[str, str]:
         "LANG": "C.UTF-8",
         "TZ": "UTC",
         "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONPYCACHEPREFIX": f"{setting.scratch}-pycache",
         # The public contract's own names.
         "REPO_DIR": setting.workspace,
         "REPO_DIR_OVERRIDE": setting.workspace,
