@@ -15,9 +15,9 @@ from stayer_evaluator.snapshots.excludes import Filter
 from stayer_evaluator.snapshots.index import Index, Problem, Seen
 from stayer_evaluator.snapshots.manifest import Node, Piece, Tree
 from stayer_evaluator.snapshots.pack import Pack
-from stayer_evaluator.snapshots.pause import collector_paused
 from stayer_evaluator.snapshots.reading import Content, Reading
 from stayer_evaluator.snapshots.walk import Limits, Scan, walk
+from stayer_evaluator.storage.pause import collector_paused
 from stayer_evaluator.storage.store import ObjectStore
 
 T = TypeVar("T")

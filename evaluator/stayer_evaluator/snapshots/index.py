@@ -1,7 +1,6 @@
 """What the last walk saw: lets the next one skip every file that cannot have changed."""
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from stayer_evaluator.snapshots.manifest import Node
 
@@ -27,8 +26,7 @@ Problem = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(NamedTuple):
     """One path as it was last seen."""
 
     signature: Signature | None

@@ -6,7 +6,7 @@ modes and empty directories survive.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import blake3
 from pydantic import TypeAdapter
@@ -24,9 +24,11 @@ class BadManifest(ValueError):  # noqa: N818 (reads as what happened)
     """A manifest that contradicts itself or its base."""
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Content of a file, or of 1 MiB of it, and where its compressed bytes lie."""
+class Piece(NamedTuple):
+    """Content of a file, or of 1 MiB of it, and where its compressed bytes lie.
+
+    Like the other records that exist once a file, a named tuple: made in a third of the time.
+    """
 
     hash: str
     pack: str
@@ -39,8 +41,7 @@ class Piece:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(NamedTuple):
     """One path of a tree."""
 
     type: Literal["file", "dir", "link"]

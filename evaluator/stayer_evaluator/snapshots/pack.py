@@ -17,33 +17,53 @@ CHUNK = 1024 * 1024
 """Files of this size and above are stored in chunks of it (docs/decisions)."""
 FRAME_LIMIT = 2 * CHUNK
 """Plain bytes of a frame: it is closed at CHUNK, its last file may reach beyond."""
-PACK_LIMIT = 64 * 1024**2
+PACK_LIMIT = 32 * 1024**2
 """Compressed bytes: more new content than this makes more than one pack, so that the sidecar's
 memory holds one."""
 LEVEL = 1
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Frame:
-    """Contents that are compressed together. Filled with `add`, closed with `compress`."""
+    """Contents that were compressed together."""
 
-    members: list[tuple[str, int, int]] = field(default_factory=list)
+    members: tuple[tuple[str, int, int], ...]
     """Hash, offset in the plain bytes, size."""
-    plain: list[bytes] = field(default_factory=list)
-    size: int = 0
-    data: bytes = b""
+    data: bytes
 
-    def add(self, digest: str, content: bytes) -> None:
-        """Take one content in."""
-        self.members.append((digest, self.size, len(content)))
-        self.plain.append(content)
-        self.size += len(content)
 
-    def compress(self) -> None:
-        """Close the frame: from here on only its compressed bytes are held."""
-        compressor = zstandard.ZstdCompressor(level=LEVEL)
-        self.data = compressor.compress(b"".join(self.plain))
-        self.plain = []
+class Draft:
+    """A frame that is being filled: a buffer that files are read into, with its compressor."""
+
+    def __init__(self) -> None:
+        self.members: list[tuple[str, int, int]] = []
+        self._used = 0
+        self._buffer = memoryview(bytearray(FRAME_LIMIT))
+        self._compressor = zstandard.ZstdCompressor(level=LEVEL)
+
+    @property
+    def full(self) -> bool:
+        """Time to compress it: after CHUNK bytes, while as many are still free."""
+        return self._used >= CHUNK
+
+    def room(self) -> memoryview:
+        """The free rest of the buffer, at least CHUNK bytes unless the draft is full."""
+        return self._buffer[self._used :]
+
+    def keep(self, digest: str, size: int) -> None:
+        """The first `size` bytes of the room are a content of this frame."""
+        self.members.append((digest, self._used, size))
+        self._used += size
+
+    def compress(self) -> Frame:
+        """The frame of what was kept."""
+        data = self._compressor.compress(self._buffer[: self._used])
+        return Frame(tuple(self.members), data)
+
+    def clear(self) -> None:
+        """Begin anew."""
+        self.members = []
+        self._used = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +103,14 @@ class PackBuilder:
         index = []
         offset = 0
         for frame in self.frames:
-            index.append((offset, len(frame.data), tuple(frame.members)))
+            index.append((offset, len(frame.data), frame.members))
             offset += len(frame.data)
         data = b"".join([frame.data for frame in self.frames])
         self.frames, self.length = [], 0
         return Pack(content_hash(data), data, tuple(index))
 
 
-def content_hash(data: bytes) -> str:
+def content_hash(data: bytes | memoryview) -> str:
     """The name of a content: blake3, 64 hex digits."""
     return blake3.blake3(data).hexdigest()
 

@@ -1,34 +1,28 @@
-"""Reads and compresses the files a walk asks for, in threads, into packs.
+"""Reads and compresses the files a walk asks for, into packs.
 
-Hashing, compressing and reading release the interpreter lock, so a few threads keep the cores
-busy; a bounded number of batches is in flight, whatever the tree's size.
+A bounded number of frames is under way, whatever the tree's size.
 """
 
+import errno
 import os
 import stat
 import time
 from collections import deque
 from collections.abc import Container, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import NamedTuple
 
 from stayer_evaluator.snapshots.directories import Directories
 from stayer_evaluator.snapshots.index import Problem, Signature
-from stayer_evaluator.snapshots.pack import CHUNK, Frame, Pack, PackBuilder, content_hash
+from stayer_evaluator.snapshots.pack import CHUNK, Draft, Frame, Pack, PackBuilder, content_hash
 from stayer_evaluator.snapshots.walk import Unread, settled, signature_of
 
 OPEN_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-BATCH_FILES = 128
-BATCH_FOLDERS = 32
 TRIES = 3
 """Readings of a file that changes under the reader before it is taken as it is."""
 
-T = TypeVar("T")
 
-
-@dataclass(frozen=True, slots=True)
-class Content:
+class Content(NamedTuple):
     """What a reading gave. `signature` None: read it again next time."""
 
     file: Unread
@@ -40,27 +34,12 @@ class Content:
     detail: str = ""
 
 
-@dataclass(slots=True)
-class _Batch:
-    """Neighbouring files and what became of them. Its descriptors are its own."""
-
-    folders: list[tuple[int, list[Unread]]] = field(default_factory=list)
-    files: int = 0
-    size: int = 0
-    contents: list[Content] = field(default_factory=list)
-    large: list[Unread] = field(default_factory=list)
-    frame: Frame = field(default_factory=Frame)
-    bytes: int = 0
-
-    @property
-    def full(self) -> bool:
-        return (
-            self.size >= CHUNK or self.files >= BATCH_FILES or (len(self.folders) >= BATCH_FOLDERS)
-        )
-
-
 class Reading:
-    """One pass over the unread files of a walk. Iterate `packs`, then look at `contents`."""
+    """One pass over the unread files of a walk. Iterate `packs`, then look at `contents`.
+
+    One thread reads and hashes, as the interpreter would not let two do so side by side; others
+    compress meanwhile.
+    """
 
     def __init__(
         self, root: int, known: Container[str], pool: ThreadPoolExecutor, workers: int
@@ -70,160 +49,119 @@ class Reading:
         self._root = root
         self._known = known
         self._pool = pool
-        self._window = 2 * workers
+        self._window = workers + 1
         self._builder = PackBuilder()
         self._packed: set[str] = set()
+        self._draft = Draft()
+        self._spare: list[Draft] = []
+        self._large: list[Unread] = []
 
     def packs(self, files: list[Unread]) -> Generator[Pack, None, None]:
         """Packs of contents that are not known yet, as they fill up; the rest at the end."""
-        small = [file for file in files if file.signature[0] < CHUNK]
-        large = [file for file in files if file.signature[0] >= CHUNK]
-        jobs = (self._pool.submit(self._read_batch, batch) for batch in self._batches(small))
-        for batch in self._in_order(jobs):
-            self.contents += batch.contents
-            self.bytes += batch.bytes
-            large += batch.large
-            yield from self._add(batch.frame)
-        for file in large:
-            yield from self._read_large(file)
+        waiting: deque[Future[Frame]] = deque()
+        for draft in self._drafts(files):
+            waiting.append(self._pool.submit(self._compress, draft))
+            if len(waiting) > self._window:
+                yield from self._add(waiting.popleft().result())
+        while waiting:
+            yield from self._add(waiting.popleft().result())
         if self._builder.frames:
             yield self._builder.finish()
 
-    def _in_order(self, jobs: Iterator[Future[T]]) -> Iterator[T]:
-        """Results in order, with a bounded number of jobs under way."""
-        waiting: deque[Future[T]] = deque()
-        for job in jobs:
-            waiting.append(job)
-            if len(waiting) > self._window:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-
-    def _batches(self, files: list[Unread]) -> Iterator[_Batch]:
-        """The files in batches, every directory opened once."""
-        batch = _Batch()
-        here: str | None = None
+    def _drafts(self, files: list[Unread]) -> Iterator[Draft]:
+        """Frames to be compressed, filled by reading the files."""
         with Directories(self._root) as directories:
             for file in files:
-                if file.directory != here or not batch.folders:
-                    here = file.directory
-                    try:
-                        batch.folders.append((os.dup(directories.open(here)), []))
-                    except OSError as error:
-                        self.contents.append(_lost(file, error))
-                        here = None
-                        continue
-                batch.folders[-1][1].append(file)
-                batch.files += 1
-                batch.size += file.signature[0]
-                if batch.full:
-                    yield batch
-                    batch = _Batch()
-        if batch.folders:
-            yield batch
+                if file.signature[0] >= CHUNK:
+                    self._large.append(file)
+                    continue
+                self._read_small(directories, file)
+                if self._draft.full:
+                    yield self._hand_over()
+            for file in self._large:
+                yield from self._read_large(directories, file)
+        if self._draft.members:
+            yield self._hand_over()
 
-    def _read_batch(self, batch: _Batch) -> _Batch:
-        """Runs in a thread."""
+    def _hand_over(self) -> Draft:
+        draft = self._draft
+        self._draft = self._spare.pop() if self._spare else Draft()
+        return draft
+
+    def _compress(self, draft: Draft) -> Frame:
+        """Runs in the pool; the buffer goes back for the next frame."""
+        frame = draft.compress()
+        draft.clear()
+        self._spare.append(draft)
+        return frame
+
+    def _add(self, frame: Frame) -> Iterator[Pack]:
+        self._builder.add(frame)
+        if self._builder.full:
+            yield self._builder.finish()
+
+    def _read_small(self, directories: Directories, file: Unread) -> None:
         read_at = time.time_ns()
-        for directory, files in batch.folders:
-            try:
-                for file in files:
-                    self._read_small(directory, file, read_at, batch)
-            finally:
-                os.close(directory)
-        if batch.frame.members:
-            batch.frame.compress()
-        return batch
-
-    def _read_small(self, directory: int, file: Unread, read_at: int, batch: _Batch) -> None:
         try:
-            fd = os.open(file.name, OPEN_FILE, dir_fd=directory)
-        except OSError as error:
-            batch.contents.append(_lost(file, error))
-            return
-        try:
-            data, signature, stable = _read_stable(fd, file.signature)
-        except _OtherType:
-            batch.contents.append(_changed_type(file))
-            return
-        except _Large:
-            batch.large.append(file)
-            return
-        finally:
-            os.close(fd)
-        batch.bytes += len(data)
-        hashes: tuple[str, ...] = ()
-        if data:
-            digest = content_hash(data)
-            hashes = (digest,)
-            if digest not in self._known and digest not in self._packed:
-                batch.frame.add(digest, data)
-        batch.contents.append(_content(file, signature, read_at, hashes, stable=stable))
-
-    def _read_large(self, file: Unread) -> Iterator[Pack]:
-        try:
-            with Directories(self._root) as directories:
-                fd = os.open(file.name, OPEN_FILE, dir_fd=directories.open(file.directory))
+            fd = os.open(file.name, OPEN_FILE, dir_fd=directories.open(file.directory))
         except OSError as error:
             self.contents.append(_lost(file, error))
             return
         try:
-            yield from self._read_chunks(fd, file)
+            size, signature, stable = _read_stable(fd, file.signature, self._draft.room())
+        except _OtherType:
+            self.contents.append(_changed_type(file))
+            return
+        except _Large:
+            self._large.append(file)
+            return
+        finally:
+            os.close(fd)
+        hashes = (self._take(size),) if size else ()
+        self.contents.append(_content(file, signature, read_at, hashes, stable=stable))
+
+    def _read_large(self, directories: Directories, file: Unread) -> Iterator[Draft]:
+        try:
+            fd = os.open(file.name, OPEN_FILE, dir_fd=directories.open(file.directory))
+        except OSError as error:
+            self.contents.append(_lost(file, error))
+            return
+        try:
+            for attempt in range(1, TRIES + 1):
+                content = yield from self._read_chunks(fd, file)
+                if content.problem != "unstable" or attempt == TRIES:
+                    self.contents.append(content)
+                    return
         finally:
             os.close(fd)
 
-    def _read_chunks(self, fd: int, file: Unread) -> Iterator[Pack]:
-        for attempt in range(1, TRIES + 1):
-            before = os.fstat(fd)
-            read_at = time.time_ns()
-            if not stat.S_ISREG(before.st_mode):
-                self.contents.append(_changed_type(file))
-                return
-            hashes: list[str] = []
-            read = 0
-            for digest, frame, size in self._in_order(self._chunks(fd, before.st_size)):
-                hashes.append(digest)
-                read += size
-                yield from self._add(frame)
-            after = signature_of(os.fstat(fd))
-            stable = after == signature_of(before) and read == before.st_size
-            if stable or attempt == TRIES:
-                signature = (read, *after[1:])
-                self.contents.append(
-                    _content(file, signature, read_at, tuple(hashes), stable=stable)
-                )
-                return
+    def _read_chunks(self, fd: int, file: Unread) -> Generator[Draft, None, Content]:
+        read_at = time.time_ns()
+        before = signature_of(os.fstat(fd))
+        if not stat.S_ISREG(before[4]):
+            return _changed_type(file)
+        hashes: list[str] = []
+        read = 0
+        for offset in range(0, before[0], CHUNK):
+            size = _read_chunk(fd, offset, self._draft.room()[: min(CHUNK, before[0] - offset)])
+            if not size:
+                break
+            read += size
+            hashes.append(self._take(size))
+            if self._draft.full:
+                yield self._hand_over()
+        after = signature_of(os.fstat(fd))
+        stable = after == before and read == before[0]
+        return _content(file, (read, *after[1:]), read_at, tuple(hashes), stable=stable)
 
-    def _chunks(self, fd: int, size: int) -> Iterator[Future[tuple[str, Frame, int]]]:
-        """Chunks of a file up to `size`, hashed and compressed in the pool."""
-        for offset in range(0, size, CHUNK):
-            length = min(CHUNK, size - offset)
-            data = _read_chunk(fd, offset, length)
-            if data is None:
-                data = bytes(length)
-            elif not data:
-                return
-            else:
-                self.bytes += len(data)
-            yield self._pool.submit(self._compress, data)
-
-    def _compress(self, data: bytes) -> tuple[str, Frame, int]:
-        digest = content_hash(data)
-        frame = Frame()
-        if digest not in self._known and digest not in self._packed:
-            frame.add(digest, data)
-            frame.compress()
-        return digest, frame, len(data)
-
-    def _add(self, frame: Frame) -> Iterator[Pack]:
-        """Take a frame into the pack, unless nothing in it is new."""
-        new = {member[0] for member in frame.members} - self._packed
-        if not new:
-            return
-        self._packed |= new
-        self._builder.add(frame)
-        if self._builder.full:
-            yield self._builder.finish()
+    def _take(self, size: int) -> str:
+        """Keep `size` bytes read into the draft if they are new; returns their hash."""
+        self.bytes += size
+        digest = content_hash(self._draft.room()[:size])
+        if digest not in self._packed and digest not in self._known:
+            self._packed.add(digest)
+            self._draft.keep(digest, size)
+        return digest
 
 
 class _OtherType(Exception):  # noqa: N818 (steers, is no error)
@@ -234,40 +172,47 @@ class _Large(Exception):  # noqa: N818 (steers, is no error)
     """It has grown beyond what is read in one piece."""
 
 
-def _read_stable(fd: int, walked: Signature) -> tuple[bytes, Signature, bool]:
-    """Stat, read, stat, until both agree or TRIES are spent: data, signature, whether stable.
+def _read_stable(fd: int, walked: Signature, room: memoryview) -> tuple[int, Signature, bool]:
+    """Stat, read, stat, until both agree or TRIES are spent: size, signature, whether stable.
 
     The walk's own stat is the first one of the first try. Raises _OtherType, _Large.
     """
     before = walked
-    for attempt in range(1, TRIES + 1):
-        try:
-            data = os.pread(fd, before[0] + 1, 0)
-        except OSError:  # a fifo or directory in its place; anything else fails again below
-            data = None
+    attempt = 0
+    while True:
+        attempt += 1
+        size = _read_into(fd, room[:CHUNK], 0)
         after = signature_of(os.fstat(fd))
-        if not stat.S_ISREG(after[4]):
+        if size is None or not stat.S_ISREG(after[4]):
             raise _OtherType
-        if after[0] >= CHUNK:
+        if size >= CHUNK or after[0] >= CHUNK:
             raise _Large
-        if data is None:
-            data = os.pread(fd, after[0] + 1, 0)
-        stable = after == before and len(data) == before[0]
+        stable = after == before and size == before[0]
         if stable or attempt == TRIES:
-            return data, (len(data), *after[1:]), stable
+            return size, (size, *after[1:]), stable
         before = after
-    raise AssertionError("TRIES is at least 1")
 
 
-def _read_chunk(fd: int, offset: int, length: int) -> bytes | None:
-    """Bytes at `offset`, fewer at the end of the file; None for a hole (security.md W5)."""
+def _read_into(fd: int, room: memoryview, offset: int) -> int | None:
+    """Bytes read at `offset`; None for what has no positions."""
     try:
-        if os.lseek(fd, offset, os.SEEK_DATA) >= offset + length:
+        return os.preadv(fd, [room], offset)
+    except OSError as error:
+        if error.errno in (errno.ESPIPE, errno.EISDIR, errno.EINVAL, errno.ENXIO):
             return None
+        raise
+
+
+def _read_chunk(fd: int, offset: int, room: memoryview) -> int:
+    """Fill `room` from `offset`, fewer bytes at the end of the file; holes are not read (W5)."""
+    try:
+        hole = os.lseek(fd, offset, os.SEEK_DATA) >= offset + len(room)
     except OSError:  # no data up to the end of the file, or the file is shorter now
-        if os.fstat(fd).st_size >= offset + length:
-            return None
-    return os.pread(fd, length, offset)
+        hole = os.fstat(fd).st_size >= offset + len(room)
+    if not hole:
+        return os.preadv(fd, [room], offset)
+    room[:] = bytes(len(room))
+    return len(room)
 
 
 def _content(

@@ -19,10 +19,10 @@ from stayer_evaluator.snapshots.manifest import (
     pieces_of,
     tree_digest,
 )
-from stayer_evaluator.snapshots.pause import collector_paused
 from stayer_evaluator.snapshots.walk import Limits
 from stayer_evaluator.storage.documents import CorruptObject
-from stayer_evaluator.storage.queue import QueueWriter
+from stayer_evaluator.storage.pause import collector_paused
+from stayer_evaluator.storage.queue import Prepared, QueueWriter
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,27 +87,32 @@ class Snapshotter:
         """
         await self.queue.settle()
         collected = await self._collector.collect(self.packs, reread=reread)
-        if collected is not None:
-            await self._prepare(collected)
-        assert self._latest is not None  # the first collection always finds a tree
-        last = self.queue.last_snapshot
-        if last is not None and last.tree == self._latest.tree and not force:
-            return None
-        return await self._announce(self._latest, episode, time)
-
-    async def _prepare(self, collected: Collected) -> None:
-        """Describe the tree while its last pack is on its way, then wait for that."""
-        with collector_paused():
+        if collected is None:
+            assert self._latest is not None  # the first collection always finds a tree
+            return await self._commit(self._prepare(self._latest, episode, time, force=force))
+        with collector_paused():  # all of it while the last pack is on its way
             latest = describe(collected, self.base)
+            prepared = self._prepare(latest, episode, time, force=force)
         await self._collector.settle(collected)
         self.bytes_read += collected.bytes_read
         self._latest = latest
+        return await self._commit(prepared)
 
-    async def _announce(
-        self, latest: Described, episode: EpisodeCursor, time: float
-    ) -> SnapshotEntry:
+    async def _commit(self, prepared: Prepared | None) -> SnapshotEntry | None:
+        if prepared is None:
+            return None
+        entry = await self.queue.commit(prepared)
+        assert isinstance(entry, SnapshotEntry)
+        return entry
+
+    def _prepare(
+        self, latest: Described, episode: EpisodeCursor, time: float, *, force: bool
+    ) -> Prepared | None:
+        """The entry to be written; None when the newest snapshot has this tree already."""
         last = self.queue.last_snapshot
-        entry = await self.queue.append(
+        if last is not None and last.tree == latest.tree and not force:
+            return None
+        return self.queue.prepare(
             lambda number: SnapshotEntry(
                 number=number,
                 snapshot=0 if last is None else last.snapshot + 1,
@@ -125,8 +130,6 @@ class Snapshotter:
                 implemented=latest.implemented,
             )
         )
-        assert isinstance(entry, SnapshotEntry)
-        return entry
 
 
 def entry_tree(entry: SnapshotEntry, base: Base) -> Tree:

@@ -3,6 +3,7 @@
 import zstandard
 
 from stayer_evaluator.records.base import Record
+from stayer_evaluator.storage.pause import collector_paused
 from stayer_evaluator.storage.store import StoreError
 
 MAX_DOCUMENT = 256 * 1024**2
@@ -17,7 +18,8 @@ class CorruptObject(StoreError):  # noqa: N818 (reads as what happened)
 
 def compress(record: Record) -> bytes:
     """The stored bytes of a record; equal records give equal bytes."""
-    return zstandard.ZstdCompressor(level=LEVEL).compress(record.to_bytes())
+    with collector_paused():
+        return zstandard.ZstdCompressor(level=LEVEL).compress(record.to_bytes())
 
 
 def decompress(data: bytes, limit: int = MAX_DOCUMENT) -> bytes:

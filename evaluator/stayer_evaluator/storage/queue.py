@@ -6,6 +6,7 @@ numbers are dense, the end of a long queue is found with a handful of reads.
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Self
 
 import pydantic
@@ -53,6 +54,14 @@ def decode_entry(data: bytes, number: int) -> Entry:
     return entry
 
 
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """An entry and its bytes, ready to be written."""
+
+    entry: Entry
+    data: bytes
+
+
 class QueueWriter:
     """Appends to a trial's queue as one writer. Make one with `begin`."""
 
@@ -64,7 +73,7 @@ class QueueWriter:
         self.last_snapshot: SnapshotEntry | None = None
         """The newest durable snapshot of the trial, whoever wrote it."""
         self.end: EndEntry | None = None
-        self._unsettled: tuple[Entry, bytes] | None = None
+        self._unsettled: Prepared | None = None
 
     @classmethod
     async def begin(cls, store: ObjectStore, keys: TrialKeys, writer: Writer, time: float) -> Self:
@@ -93,19 +102,32 @@ class QueueWriter:
         brings it to its end first. Raises Fenced, QueueEnded, StoreError.
         """
         await self.settle()
+        return await self.commit(self.prepare(build))
+
+    def prepare(self, build: Callable[[int], Entry]) -> Prepared:
+        """Build and encode the next entry without writing it; only after `settle`.
+
+        Raises QueueEnded.
+        """
         if self.end is not None:
             raise QueueEnded(self.keys.queue(self.end.number))
         entry = build(self.next_number)
-        self._unsettled = (entry, encode_entry(entry))
+        return Prepared(entry, encode_entry(entry))
+
+    async def commit(self, prepared: Prepared) -> Entry:
+        """Write a prepared entry, the next one; as `append` otherwise."""
+        if self._unsettled is not None or prepared.entry.number != self.next_number:
+            raise ValueError(f"entry {prepared.entry.number} is not the next of this queue")
+        self._unsettled = prepared
         await self.settle()
-        return entry
+        return prepared.entry
 
     async def settle(self) -> None:
         """Finish an append whose outcome is unknown. Raises Fenced, StoreError."""
         if self._unsettled is None:
             return
         try:
-            await self._create(*self._unsettled)
+            await self._create(self._unsettled.entry, self._unsettled.data)
         except ObjectExists as error:
             raise Fenced(f"queue entry {self.next_number} is another writer's") from error
         self._unsettled = None
