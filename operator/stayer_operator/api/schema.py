@@ -4,6 +4,7 @@ Structural: no $ref, every node typed, no nullable unions; `additionalProperties
 that unknown fields are pruned by the API server and refused by kubectl's strict validation.
 """
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -95,6 +96,9 @@ def _property(
         del out["default"]
     if "$ref" in raw and not required and "required" not in out and "default" not in out:
         out["default"] = {}
+    if isinstance(out.get("default"), str | int) and out["default"] != "":
+        # kubectl explain does not show defaults.
+        out["description"] += f" Default: {json.dumps(out['default']).strip(chr(34))}."
     if "default" in out and out["type"] == "array":
         out["default"] = [_without_defaults(item) for item in out["default"]]
     return out

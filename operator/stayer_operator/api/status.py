@@ -27,14 +27,14 @@ class Condition(ApiModel):
 class TrialCounts(ApiModel):
     """Attempts of a run by phase. A cell that was run again counts once, by its newest Trial."""
 
-    total: int = Field(default=0, description="Attempts that the spec asks for.")
-    pending: int = Field(default=0, description="Not started: no Trial yet, or it waits.")
-    admitted: int = Field(default=0, description="Pods created, not yet running.")
-    running: int = Field(default=0, description="The agent works.")
-    draining: int = Field(default=0, description="The agent ended, snapshots are adjudicated.")
-    succeeded: int = Field(default=0, description="Ended with a valid result, whatever its score.")
-    failed: int = Field(default=0, description="Ended without one (infra_error).")
-    cancelled: int = Field(default=0, description="Ended by a cancel.")
+    total: int = Field(description="Attempts that the spec asks for.")
+    pending: int = Field(description="Not started: no Trial yet, or it waits.")
+    admitted: int = Field(description="Pods created, not yet running.")
+    running: int = Field(description="The agent works.")
+    draining: int = Field(description="The agent ended, snapshots are adjudicated.")
+    succeeded: int = Field(description="Ended with a valid result, whatever its score.")
+    failed: int = Field(description="Ended without one (infra_error).")
+    cancelled: int = Field(description="Ended by a cancel.")
 
 
 class RunStatus(ApiModel):
