@@ -11,7 +11,7 @@ EXTRAS := operator evaluator cli dev
 ifdef STAYER_KUBECONFIG
 WITH_CLUSTER := export KUBECONFIG="$$STAYER_KUBECONFIG";
 else
-WITH_CLUSTER := $(CLUSTER) up; eval "$$($(CLUSTER) env)";
+WITH_CLUSTER := $(CLUSTER) up; set -a; eval "$$($(CLUSTER) env)"; set +a;
 endif
 
 .PHONY: help
