@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from stayer_evaluator.storage.settings import SettingsError as StoreSettingsError
 from stayer_evaluator.storage.settings import StoreSettings
@@ -26,6 +27,8 @@ class Installation:
     """Holder of the Lease: the pod's UID, so that a restarted container leads at once."""
     pod_name: str = "stayer-operator"
     """Stands in Events as the reporting instance."""
+    version: str = "unknown"
+    """The chart's; recorded in every trial's document, for people."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +39,7 @@ class TrialPods:
     """Image of the sidecars."""
     runner_image: str
     """Image that holds the runner."""
-    runner_delivery: str = "image-volume"
+    runner_delivery: Literal["image-volume", "init-copy"] = "image-volume"
     """`image-volume`, or `init-copy` where the runtime does not run programs from volumes."""
     pull_policy: str = "IfNotPresent"
     """Of our two images. They are tagged by content: nothing is gained by asking again."""
@@ -133,6 +136,7 @@ def _installation(reader: _Reader) -> Installation:
         run_namespaces=reader.several("STAYER_RUN_NAMESPACES", _NAME),
         identity=reader.text("POD_UID", pod_name, _ANY),
         pod_name=pod_name,
+        version=reader.text("STAYER_VERSION", "unknown", _ANY),
     )
 
 
@@ -144,9 +148,7 @@ def _trial_pods(reader: _Reader) -> TrialPods:
     return TrialPods(
         evaluator_image=reader.required("STAYER_EVALUATOR_IMAGE", _ANY, "an image reference"),
         runner_image=reader.required("STAYER_RUNNER_IMAGE", _ANY, "an image reference"),
-        runner_delivery=reader.choice(
-            "STAYER_RUNNER_DELIVERY", "image-volume", ("image-volume", "init-copy")
-        ),
+        runner_delivery=_delivery(reader),
         pull_policy=reader.choice(
             "STAYER_PULL_POLICY", "IfNotPresent", ("IfNotPresent", "Always", "Never")
         ),
@@ -160,6 +162,12 @@ def _trial_pods(reader: _Reader) -> TrialPods:
         or ((api_server,) if api_server else ()),
         user_namespaces_found=reader.flag("STAYER_USER_NAMESPACES_FOUND", True),
     )
+
+
+def _delivery(reader: _Reader) -> Literal["image-volume", "init-copy"]:
+    name = "STAYER_RUNNER_DELIVERY"
+    text = reader.choice(name, "image-volume", ("image-volume", "init-copy"))
+    return "init-copy" if text == "init-copy" else "image-volume"
 
 
 def _store(reader: _Reader) -> StoreSettings:

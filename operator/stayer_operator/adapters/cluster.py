@@ -7,15 +7,16 @@ last one did without waiting for the watch.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
 from stayer_evaluator.records.outcomes import Role
 from stayer_operator.adapters.api_client import MERGE_PATCH, ApiClient, Resource
 from stayer_operator.api import names
 from stayer_operator.core.plan import Event, Manifest, StatusWrite
-from stayer_operator.errors import ClusterUnavailable
+from stayer_operator.errors import ClusterUnavailable, NotFound
 from stayer_operator.ports import Raw, Subject
 
 TRIALS = Resource(group=names.GROUP, version=names.VERSION, plural=names.TRIAL_PLURAL)
@@ -31,7 +32,15 @@ KINDS = {names.TRIAL_KIND: TRIALS, names.RUN_KIND: RUNS}
 LONGEST_NOTE = 1024  # of events.k8s.io/v1
 REPORTER = f"{names.GROUP}/operator"
 
-Observer = Callable[[str, Raw], None]
+
+class Onlooker(Protocol):
+    """Hears what the answers to our requests say about objects, ahead of the watch."""
+
+    def show(self, plural: str, raw: Raw) -> None:
+        """This is the object now."""
+
+    def forget(self, plural: str, namespace: str, name: str, uid: str) -> None:
+        """The object of this UID is not there any more."""
 
 
 class KubernetesCluster:
@@ -41,15 +50,15 @@ class KubernetesCluster:
         self,
         client: ApiClient,
         *,
-        observe: Observer,
+        onlooker: Onlooker,
         may_write: Callable[[], bool],
         instance: str,
     ) -> None:
-        """`observe(plural, raw)` hears of objects that writes answered with; `may_write` turns
-        false when the lease is lost: then every write raises ClusterUnavailable, unsent.
+        """`may_write` turns false when the lease is lost: then every write raises
+        ClusterUnavailable, unsent.
         """
         self._client = client
-        self._observe = observe
+        self._onlooker = onlooker
         self._may_write = may_write
         self._instance = instance
 
@@ -88,14 +97,15 @@ class KubernetesCluster:
             "metadata": {"uid": write.uid, "resourceVersion": write.resource_version},
             "status": write.status,
         }
-        answer = await self._write(
-            "patch",
-            "PATCH",
-            resource.path(write.namespace, write.name, "status"),
-            body=body,
-            content_type=MERGE_PATCH,
-        )
-        self._observe(resource.plural, answer)
+        with self._forgetting(resource, write.namespace, write.name, write.uid):
+            answer = await self._write(
+                "patch",
+                "PATCH",
+                resource.path(write.namespace, write.name, "status"),
+                body=body,
+                content_type=MERGE_PATCH,
+            )
+        self._onlooker.show(resource.plural, answer)
         return answer
 
     async def delete_pod(
@@ -103,9 +113,10 @@ class KubernetesCluster:
     ) -> None:
         """DELETE with a UID precondition."""
         body = _delete_options(uid, grace_seconds)
-        answer = await self._write("delete", "DELETE", PODS.path(namespace, name), body=body)
+        with self._forgetting(PODS, namespace, name, uid):
+            answer = await self._write("delete", "DELETE", PODS.path(namespace, name), body=body)
         if answer.get("kind") == "Pod":
-            self._observe(PODS.plural, answer)
+            self._onlooker.show(PODS.plural, answer)
 
     async def delete_pods_of_trial(
         self, namespace: str, trial_uid: str, role: Role | None, grace_seconds: int | None
@@ -124,13 +135,11 @@ class KubernetesCluster:
 
     async def delete_trial(self, namespace: str, name: str, uid: str) -> None:
         """DELETE with a UID precondition, background propagation."""
-        body = _delete_options(uid, None, propagation="Background")
-        await self._write("delete", "DELETE", TRIALS.path(namespace, name), body=body)
+        await self._delete(TRIALS, namespace, name, uid)
 
     async def delete_run(self, namespace: str, name: str, uid: str) -> None:
         """DELETE with a UID precondition, background propagation."""
-        body = _delete_options(uid, None, propagation="Background")
-        await self._write("delete", "DELETE", RUNS.path(namespace, name), body=body)
+        await self._delete(RUNS, namespace, name, uid)
 
     async def emit_event(self, regarding: Subject, event: Event) -> None:
         """POST an Event about a Trial or run."""
@@ -138,16 +147,32 @@ class KubernetesCluster:
         path = EVENTS.path(regarding.namespace)
         await self._write("create", "POST", path, body=manifest)
 
+    async def _delete(self, resource: Resource, namespace: str, name: str, uid: str) -> None:
+        body = _delete_options(uid, None, propagation="Background")
+        with self._forgetting(resource, namespace, name, uid):
+            await self._write("delete", "DELETE", resource.path(namespace, name), body=body)
+
+    @contextmanager
+    def _forgetting(
+        self, resource: Resource, namespace: str, name: str, uid: str
+    ) -> Iterator[None]:
+        """A 404 proves that the object is gone, whatever the watch has told."""
+        try:
+            yield
+        except NotFound:
+            self._onlooker.forget(resource.plural, namespace, name, uid)
+            raise
+
     async def _create(self, resource: Resource, manifest: Manifest) -> Raw:
         path = resource.path(manifest["metadata"]["namespace"])
         answer = await self._write("create", "POST", path, body=manifest)
-        self._observe(resource.plural, answer)
+        self._onlooker.show(resource.plural, answer)
         return answer
 
     async def _get(self, resource: Resource, namespace: str, name: str) -> Raw:
         path = resource.path(namespace, name)
         answer: Raw = await self._client.request("get", "GET", path)
-        self._observe(resource.plural, answer)
+        self._onlooker.show(resource.plural, answer)
         return answer
 
     async def _write(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from stayer_operator.adapters.cluster import NODES, PODS, RUNS, TRIALS
 from stayer_operator.adapters.mirror import Change, Mirror
@@ -77,6 +78,15 @@ class InformedView:
             self.run_mirror.put(projection.run_object(raw))
         elif plural == NODES.plural:
             self.node_mirror.put(projection.node_view(raw))
+
+    def forget(self, plural: str, namespace: str, name: str, uid: str) -> None:
+        """A request of ours was told that the object is not there any more."""
+        mirrors: dict[str, Mirror[Any]] = {
+            PODS.plural: self.pod_mirror,
+            TRIALS.plural: self.trial_mirror,
+            RUNS.plural: self.run_mirror,
+        }
+        mirrors[plural].remove(namespace, name, uid)
 
     def _note_trial(self, change: Change[TrialObject]) -> None:
         if change.old is not None and (change.new is None or change.new.uid != change.old.uid):

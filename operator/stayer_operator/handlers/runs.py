@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from typing import Any, cast
 
 import kopf
 
@@ -47,6 +47,9 @@ def make_settings() -> kopf.OperatorSettings:
     settings.watching.initial_streaming = False
     settings.networking.request_timeout = 30
     settings.networking.connect_timeout = 10
+    # kopf waits this long for its workers when it ends; ours have nothing to lose.
+    settings.queueing.idle_timeout = 1.0
+    settings.queueing.exit_timeout = 0.5
     # Our own program ends the process; kopf must not kill it later.
     settings.process.ultimate_exiting_timeout = None
     return settings
@@ -57,10 +60,9 @@ async def watch_runs(
     namespaces: Collection[str],
     on_run: RunEvent,
     *,
-    stop: asyncio.Event,
     started: Callable[[], None],
 ) -> None:
-    """Watch until `stop` is set. Returns or raises when kopf ends.
+    """Watch until cancelled. Returns or raises when kopf ends by itself.
 
     kopf takes the process's signal handlers; `started` is called afterwards to take them back.
     """
@@ -68,10 +70,12 @@ async def watch_runs(
     tasks = await kopf.spawn_tasks(
         registry=make_registry(connection, on_run),
         settings=make_settings(),
+        # Only peering, which is off, would use it; by default kopf asks for a user name, and the
+        # image has none for its user.
+        identity=cast(Any, "stayer-operator"),
         standalone=True,
         clusterwide=not namespaces,
         namespaces=list(namespaces),
-        stop_flag=stop,
     )
     started()
     await kopf.run_tasks(tasks, ignored=before)

@@ -25,7 +25,6 @@ class Watching:
         self.namespaces = namespaces
         self.mirror: Mirror[RunObject] = Mirror()
         self.events: list[tuple[str | None, str]] = []
-        self.stop = asyncio.Event()
         self.started = asyncio.Event()
 
     async def __aenter__(self) -> Watching:
@@ -36,9 +35,7 @@ class Watching:
         await self.feed.compare()
         self._comparing = asyncio.create_task(self.feed.run())
         self._watching = asyncio.create_task(
-            watch_runs(
-                connection, self.namespaces, self.take, stop=self.stop, started=self.started.set
-            )
+            watch_runs(connection, self.namespaces, self.take, started=self.started.set)
         )
         await asyncio.wait_for(self.started.wait(), 5)
         await eventually(lambda: bool(self.server.watchers))
@@ -49,7 +46,7 @@ class Watching:
         self.feed.take(kind, raw)
 
     async def __aexit__(self, *_: object) -> None:
-        self.stop.set()
+        self._watching.cancel()
         await asyncio.wait_for(asyncio.gather(self._watching, return_exceptions=True), 10)
         self._comparing.cancel()
         await asyncio.gather(self._comparing, return_exceptions=True)

@@ -1,0 +1,137 @@
+"""What sees and what counts, put together: mirrors, informers, reports and metrics.
+
+Part of the composition root; main.py adds what acts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection
+from typing import Any
+
+from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
+
+from stayer_evaluator.records.reports import ProgressReport
+from stayer_operator.adapters.api_client import ApiClient
+from stayer_operator.adapters.cluster import NODES, PODS, TRIALS
+from stayer_operator.adapters.informer import Informer
+from stayer_operator.adapters.mirror import Change, V
+from stayer_operator.adapters.observed import InformedView
+from stayer_operator.adapters.runs import RunFeed
+from stayer_operator.api import names
+from stayer_operator.core import projection
+from stayer_operator.core.observed import NodeView, ObjectKey, PodView, RunObject, TrialObject
+from stayer_operator.progress.book import ProgressBook
+from stayer_operator.telemetry.evidence_counters import EvidenceCounters
+from stayer_operator.telemetry.metrics import OperatorMetrics
+from stayer_operator.telemetry.run_gauges import RunGauges
+
+KeyListener = Callable[[ObjectKey], None]
+
+REPORT_SECONDS = 15.0  # from a trial's first new report to its next pass
+
+
+class Sight:
+    """Everything observed, in memory, and the metrics about it."""
+
+    def __init__(self) -> None:
+        self.book = ProgressBook(lambda key: self.view.trial(key) is not None)
+        self.view = InformedView(self.book.progress)
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        PlatformCollector(registry=self.registry)
+        GCCollector(registry=self.registry)
+        self.metrics = OperatorMetrics(self.registry)
+        self.registry.register(RunGauges(self.view))
+        self._counters = EvidenceCounters(self.metrics)
+        self._reported: set[ObjectKey] = set()
+        self.book.listen(self._counters.reported)
+        self.view.trial_mirror.listen(self._count_trial)
+
+    def listen(
+        self,
+        *,
+        on_run: KeyListener,
+        on_trial: KeyListener,
+        on_pods: KeyListener,
+        on_report: KeyListener,
+    ) -> None:
+        """Hear which run or trial changed, whose pods did, and (seldom) who reported progress."""
+
+        def run_changed(change: Change[RunObject]) -> None:
+            on_run(_either(change).key)
+
+        def trial_changed(change: Change[TrialObject]) -> None:
+            on_trial(_either(change).key)
+
+        def pod_changed(change: Change[PodView]) -> None:
+            on_pods(_either(change).trial_key)
+
+        def node_changed(change: Change[NodeView]) -> None:
+            old, new = change.old, change.new
+            if old is None or new is None or old.ready != new.ready:
+                for trial in self._trials_on(_either(change).name):
+                    on_pods(trial)
+
+        def reported(key: ObjectKey, _report: ProgressReport) -> None:
+            # Many reports, one pass: their numbers are cumulative and folded once a minute.
+            if key not in self._reported:
+                self._reported.add(key)
+                asyncio.get_running_loop().call_later(REPORT_SECONDS, ring, key)
+
+        def ring(key: ObjectKey) -> None:
+            self._reported.discard(key)
+            on_report(key)
+
+        self.view.run_mirror.listen(run_changed)
+        self.view.trial_mirror.listen(trial_changed)
+        self.view.pod_mirror.listen(pod_changed)
+        self.view.node_mirror.listen(node_changed)
+        self.book.listen(reported)
+
+    def informers(self, client: ApiClient, namespaces: Collection[str]) -> list[Informer[Any]]:
+        """One for each kind and namespace; nodes have none."""
+        places: tuple[str | None, ...] = tuple(namespaces) or (None,)
+        view = self.view
+        made: list[Informer[Any]] = [
+            Informer(client, NODES, view.node_mirror, projection.node_view)
+        ]
+        for place in places:
+            made += [
+                Informer(
+                    client, TRIALS, view.trial_mirror, projection.trial_object, namespace=place
+                ),
+                Informer(
+                    client,
+                    PODS,
+                    view.pod_mirror,
+                    projection.pod_view,
+                    namespace=place,
+                    selector=names.POD_SELECTOR,
+                ),
+            ]
+        return made
+
+    def run_feed(self, client: ApiClient, namespaces: Collection[str]) -> RunFeed:
+        """Takes what kopf hears of runs."""
+        return RunFeed(client, namespaces, self.view.run_mirror)
+
+    def _trials_on(self, node: str) -> set[ObjectKey]:
+        return {pod.trial_key for pod in self.view.pod_mirror if pod.node == node}
+
+    def _count_trial(self, change: Change[TrialObject]) -> None:
+        if change.new is None:
+            key = _either(change).key
+            self._counters.trial_gone(key)
+            self.book.drop(key)
+        elif change.old is None and change.listed:
+            self._counters.trial_found(change.new.key, change.new.status)
+        else:
+            self._counters.trial_changed(change.new.key, change.new.status)
+
+
+def _either(change: Change[V]) -> V:
+    """The object of a change, new or gone."""
+    found = change.new if change.new is not None else change.old
+    assert found is not None, "a change has a before or an after"
+    return found
