@@ -44,7 +44,9 @@ class Stand:
     task: Path
     record: TaskRecord
     store: MemoryStore
-    settings: SnapshotSettings = field(default_factory=lambda: SnapshotSettings(every_snapshot=True))
+    settings: SnapshotSettings = field(
+        default_factory=lambda: SnapshotSettings(every_snapshot=True)
+    )
     test_seconds: int = 60
 
     @property

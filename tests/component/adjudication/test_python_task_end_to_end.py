@@ -46,5 +46,7 @@ def test_the_gold_solution_is_accepted_and_resolves(tmp_path: Path) -> None:
         outcome = asyncio.run(trial.adjudicate())
     assert outcome.results.metrics is not None
     assert outcome.results.metrics.resolved
-    assert states(trial)[0] == {"add": "fail", "parse": "fail", "run": "sealed"} or states(trial)[0] == {"add": "error", "parse": "error", "run": "sealed"}
+    assert states(trial)[0] == {"add": "fail", "parse": "fail", "run": "sealed"} or states(trial)[
+        0
+    ] == {"add": "error", "parse": "error", "run": "sealed"}
     assert states(trial)[-1] == dict.fromkeys(("add", "parse", "run"), UnitState.PASS)
