@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from stayer_evaluator.records.run import RunTask
 from stayer_operator.api.matrix import Agent, ExcludedCells, LoopProfileSpec, Matrix
@@ -9,9 +10,8 @@ from stayer_operator.api.run import RunSpec
 from stayer_operator.core.run.globs import matches
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class AttemptKey:
-    """Coordinates of one attempt within a run."""
+class AttemptKey(NamedTuple):
+    """Coordinates of one attempt within a run. A tuple: thousands are hashed in every plan."""
 
     task: str
     agent: str

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from stayer_evaluator.episode.steps import parse_script
 from stayer_evaluator.records.outcomes import TrialKind
 from stayer_evaluator.records.run import RunTask
 from stayer_evaluator.records.trial import (
@@ -22,6 +21,7 @@ from stayer_operator.api.run import RunSpec
 from stayer_operator.core.plan import Action, CreateTrial, PutObject
 from stayer_operator.core.run.cells import Cell
 from stayer_operator.core.run.identity import RunIdentity
+from stayer_operator.core.run.scripts import gold_units
 from stayer_operator.core.run.settings import RunSettings
 from stayer_operator.core.run.timeouts import resolve_timeouts
 
@@ -139,7 +139,7 @@ def _grants(expansion: Expansion, agent: Agent) -> tuple[str, ...]:
     gold = expansion.settings.harnesses[agent.harness].gold
     if gold == "by-script":
         script = expansion.scripts.get(agent.name)
-        return ("gold",) if script and parse_script(script).units else ()
+        return ("gold",) if script and gold_units(script) else ()
     return ("gold",) if gold == "always" else ()
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from pydantic import ValidationError
 
@@ -49,8 +50,9 @@ def _read(name: str, data: bytes) -> TaskRecord | tuple[Problem, ...]:
     return record
 
 
+@lru_cache(maxsize=32)
 def read_pinned(data: bytes) -> TaskList:
-    """The list that the run was started with."""
+    """The list that the run was started with; kept, since a run is planned many times."""
     try:
         return TaskList(tasks=RunTasks.from_bytes(data).tasks)
     except ValidationError as error:

@@ -3,13 +3,13 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from stayer_evaluator.episode.steps import BadScript, parse_script
 from stayer_evaluator.records.run import RunTask
 from stayer_operator.api.matrix import Agent, Cells, ExcludedCells, IncludedCells, Matrix
 from stayer_operator.api.run import RunSpec
 from stayer_operator.core.run.cells import run_cells
 from stayer_operator.core.run.globs import is_glob, matches
 from stayer_operator.core.run.problems import Problem, one_of, shown
+from stayer_operator.core.run.scripts import gold_units, script_problems
 from stayer_operator.core.run.settings import HarnessTraits
 from stayer_operator.core.run.tasks import known_tasks
 
@@ -214,11 +214,8 @@ def _script_text(path: str, agent: Agent, texts: ScriptTexts) -> Iterator[Proble
         named = f"key {reference.key} of ConfigMap {reference.name}" if reference else "a script"
         yield Problem(field=field, found="nothing", accepted=f"an existing {named}")
         return
-    try:
-        parse_script(text)
-    except BadScript as error:
-        for problem in error.problems:
-            yield Problem(field=field, found=problem, accepted="steps of the scripted harness")
+    for problem in script_problems(text):
+        yield Problem(field=field, found=problem, accepted="steps of the scripted harness")
 
 
 def _unknown_units(
@@ -227,14 +224,11 @@ def _unknown_units(
     """Gold patches that a script applies and no task has: on every task the step would fail."""
     units = sorted({unit for task in tasks for unit in task.units})
     for index, agent in enumerate(spec.matrix.agents):
-        for unit in _gold_units(scripts.get(agent.name)):
+        text = scripts.get(agent.name)
+        for unit in gold_units(text) if text is not None else ():
             if unit not in units:
                 yield Problem(
                     field=f"spec.matrix.agents[{index}].script",
                     found=f"applyDiff of unit {shown(unit)}, which no task of the run has",
                     accepted=one_of(unit, units),
                 )
-
-
-def _gold_units(text: str | None) -> tuple[str, ...]:
-    return () if text is None else parse_script(text).units
