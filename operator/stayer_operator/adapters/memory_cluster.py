@@ -8,10 +8,11 @@ kubelet and garbage collector.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import orjson
 
 from stayer_evaluator.records.outcomes import Role
 from stayer_operator.api import names
@@ -90,7 +91,7 @@ class MemoryCluster:
             self._log("patch", write.kind, write.name, 409)
             raise Conflict(f"{write.kind} {write.name} has changed", status=409)
         self._log("patch", write.kind, write.name, 200)
-        merged = merge_patch(held.get("status") or {}, write.status)
+        merged = self._copy(merge_patch(held.get("status") or {}, write.status))
         if merged != held.get("status"):
             held["status"] = merged
             self._changed("MODIFIED", write.kind, held)
@@ -147,7 +148,7 @@ class MemoryCluster:
 
     def create(self, kind: str, manifest: Mapping[str, Any]) -> Raw:
         """What somebody else creates: runs, ConfigMaps, nodes. Raises AlreadyExists."""
-        made: Object = copy.deepcopy(dict(manifest))
+        made = self._copy(dict(manifest))
         metadata = made.setdefault("metadata", {})
         key = (kind, metadata.get("namespace", ""), metadata["name"])
         if key in self._objects:
@@ -167,9 +168,9 @@ class MemoryCluster:
     def update(self, kind: str, namespace: str, name: str, change: Callable[[Object], None]) -> Raw:
         """What somebody else changes: a run's spec, a pod's binding or status, a node."""
         held = self._need(kind, namespace, name)
-        spec = copy.deepcopy(held.get("spec"))
+        spec = orjson.dumps(held.get("spec"))
         change(held)
-        if held.get("spec") != spec:
+        if orjson.dumps(held.get("spec")) != spec:
             held["metadata"]["generation"] = held["metadata"].get("generation", 0) + 1
         self._changed("MODIFIED", kind, held)
         return self._copy(held)
@@ -235,7 +236,8 @@ class MemoryCluster:
 
     @staticmethod
     def _copy(held: Object) -> Object:
-        return copy.deepcopy(held)
+        copied: Object = orjson.loads(orjson.dumps(held))
+        return copied
 
 
 def merge_patch(target: Mapping[str, Any], patch: Mapping[str, Any]) -> Object:
@@ -248,5 +250,5 @@ def merge_patch(target: Mapping[str, Any], patch: Mapping[str, Any]) -> Object:
             old = merged.get(key)
             merged[key] = merge_patch(old if isinstance(old, Mapping) else {}, value)
         else:
-            merged[key] = copy.deepcopy(value)
+            merged[key] = value
     return merged

@@ -349,7 +349,7 @@ def _failed_start(pod: PodView) -> PodEnd | None:
 def _sidecar_end(pod: PodView) -> PodEnd | None:
     """Our sidecar failed before the task container ended."""
     sidecar, task = sidecar_of(pod), _task_end(pod)
-    failed = [end for end in sidecar.ends if end.exit_code != 0] if sidecar else []
+    failed = [end for end in sidecar.ends if _failed_by_itself(end)] if sidecar else []
     if not failed or (task is not None and _ended_before(task, failed[-1])):
         return None
     message = sidecar_message(pod, "error", "fenced")
@@ -357,6 +357,11 @@ def _sidecar_end(pod: PodView) -> PodEnd | None:
     causes = {EXIT_FENCED: Cause.FENCED, EXIT_STORE: Cause.STORE_UNREACHABLE}
     cause = causes.get(failed[0].exit_code, Cause.SIDECAR_FAILED)
     return _infrastructure(cause, f"{sidecar.name if sidecar else ''}: {said}")
+
+
+def _failed_by_itself(end: ContainerEnd) -> bool:
+    """Not merely stopped with its pod (143, 137 when it took too long)."""
+    return 0 < end.exit_code < 128 or (end.exit_code == SIGKILLED and end.reason == "OOMKilled")
 
 
 def _ended_before(first: ContainerEnd, second: ContainerEnd) -> bool:

@@ -1,8 +1,8 @@
 """The frame of a trial pod: identity, isolation, placement."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 from stayer_evaluator.records.outcomes import Role
 from stayer_operator.api import names
@@ -16,6 +16,8 @@ DO_NOT_DISRUPT = {
     "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
     "karpenter.sh/do-not-disrupt": "true",
 }
+
+_HOST = re.compile(r"^https?://(\[[^\]]+\]|[^:/]+)")
 
 
 def build_pod(
@@ -82,9 +84,9 @@ def _network(settings: PodSettings, spec: TrialSpec) -> dict[str, Any]:
         (settings.progress_ip, settings.progress_url),
     )
     for address, url in services:
-        host = urlsplit(url).hostname
-        if address and host and host != address:
-            aliases.setdefault(address, set()).add(host)
+        host = _HOST.match(url)
+        if address and host and host[1] != address:
+            aliases.setdefault(address, set()).add(host[1])
     network: dict[str, Any] = {
         "dnsPolicy": "ClusterFirst" if spec.network == "open" else "None",
         "hostAliases": [
