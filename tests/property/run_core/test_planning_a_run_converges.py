@@ -75,7 +75,7 @@ def change(data: st.DataObject, world: World) -> None:
         world.edit(cancel=True)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(specs, batches, st.data())
 def test_planning_again_after_apply_ends_in_a_plan_without_writes(
     spec: dict[str, Any], batch: int, data: st.DataObject
@@ -87,7 +87,7 @@ def test_planning_again_after_apply_ends_in_a_plan_without_writes(
         change(data, world)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(specs, batches, st.data())
 def test_equal_views_give_equal_plans(spec: dict[str, Any], batch: int, data: st.DataObject):
     world = make_world(spec, batch)
@@ -97,7 +97,7 @@ def test_equal_views_give_equal_plans(spec: dict[str, Any], batch: int, data: st
         change(data, world)
 
 
-@settings(max_examples=40)
+@settings(max_examples=12)
 @given(specs, batches)
 def test_killed_after_every_single_write_it_ends_in_the_same_place(
     spec: dict[str, Any], batch: int
@@ -124,7 +124,7 @@ def test_killed_after_every_single_write_it_ends_in_the_same_place(
         assert world.status.get("phase") == calm.status.get("phase")
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(specs, batches, st.data())
 def test_nothing_is_created_unless_the_spec_is_accepted_and_wanted(
     spec: dict[str, Any], batch: int, data: st.DataObject
@@ -142,7 +142,7 @@ def test_nothing_is_created_unless_the_spec_is_accepted_and_wanted(
         change(data, world)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(specs, batches, st.data())
 def test_an_attempt_never_has_two_trials_of_one_generation(
     spec: dict[str, Any], batch: int, data: st.DataObject
@@ -155,7 +155,7 @@ def test_an_attempt_never_has_two_trials_of_one_generation(
     assert len(keys) == len(set(keys))
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(specs, batches, st.data())
 def test_counts_add_up_and_phases_follow_conditions(
     spec: dict[str, Any], batch: int, data: st.DataObject
@@ -177,7 +177,7 @@ def test_counts_add_up_and_phases_follow_conditions(
         change(data, world)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(specs, batches, st.data())
 def test_a_run_that_goes_on_is_always_woken_again(
     spec: dict[str, Any], batch: int, data: st.DataObject
