@@ -122,7 +122,10 @@ func (d *disk) read(p string) (*node, error) {
 	default:
 		err = errors.New("is neither a file nor a link")
 	}
-	return found, err
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
 }
 
 // blocked tells a path below a file (nothing is there) from one beyond a link (refused).

@@ -87,13 +87,7 @@ func (s *Server) loop() (int, error) {
 		case <-s.stop.Done():
 			return Stopped, nil
 		case next := <-queue:
-			ctx := quit
-			if next.Kind == job.Quit {
-				ctx = s.stop
-			} else if quit.Err() != nil {
-				continue
-			}
-			result := s.do(ctx, next)
+			result := s.do(quit, next)
 			if err := job.Save(s.Out, result); err != nil {
 				s.Log.Error("result not written", "job", next.ID, "error", err)
 			}
@@ -106,13 +100,15 @@ func (s *Server) loop() (int, error) {
 
 func (s *Server) do(ctx context.Context, next job.Job) job.Result {
 	result := job.Result{ID: next.ID, Kind: next.Kind, Started: now(), Runner: s.Version}
-	switch next.Kind {
-	case job.Exec:
-		s.exec(ctx, next, &result)
-	case job.Wipe:
-		s.wipe(next, &result)
-	case job.Quit:
+	switch {
+	case next.Kind == job.Quit:
 		result.ExitCode = &next.ExitCode
+	case ctx.Err() != nil:
+		result.Stopped, result.Error = true, "not begun: the runner is ending"
+	case next.Kind == job.Exec:
+		s.exec(ctx, next, &result)
+	case next.Kind == job.Wipe:
+		s.wipe(next, &result)
 	}
 	result.Ended = now()
 	return result
