@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from local_cluster import registry
-from local_cluster.components import Supervisor, make_registry
+from local_cluster.components import FAREWELL, Supervisor, make_registry
 from local_cluster.console import Console
 from local_cluster.debian import (
     BUILD_PACKAGES,
@@ -20,6 +20,7 @@ from local_cluster.debian import (
     unpack_package,
 )
 from local_cluster.images import ImageShop, make_base_images, make_infra_images
+from local_cluster.locks import exclusive
 from local_cluster.network import check_ports
 from local_cluster.pins import Pins
 from local_cluster.processes import ProcessTable
@@ -73,11 +74,6 @@ class Builder:
         supervisor.launch(component)
         supervisor.wait(component)
 
-    def stop_registry(self) -> None:
-        """End the registry that `start_registry` started."""
-        component = make_registry(self._places, self._choices, self._pins)
-        Supervisor(self._places, [component]).stop(component)
-
     def build(self, extra: Iterable[str] = ()) -> Products:
         """Build what the cache lacks; the registry must run."""
         lane = ThreadPoolExecutor(max_workers=1)
@@ -107,15 +103,34 @@ def build_only(
     The running cluster's registry serves as well, if the cluster in this state directory runs.
     """
     registry_runs = ProcessTable(places.state, places.processes).find("registry") is not None
-    own = places if registry_runs else Places(places.cache / "build", places.cache)
-    builder = Builder(own, choices, pins, console)
-    builder.prepare_machine()
-    builder.start_registry()
-    try:
-        products = builder.build(extra)
-        products.base_images.result()
-    finally:
-        if not registry_runs:
-            builder.stop_registry()
-            shutil.rmtree(own.state)
+    own = places if registry_runs else _build_places(places)
+    with exclusive(_build_lock(places), console.say):
+        builder = Builder(own, choices, pins, console)
+        builder.prepare_machine()
+        builder.start_registry()
+        try:
+            products = builder.build(extra)
+            products.base_images.result()
+        finally:
+            if not registry_runs:
+                _clear_build(own)
     return products.programs
+
+
+def clear_leftover_build(places: Places, console: Console) -> None:
+    """End the registry that a killed `build` left; wait for a `build` that still runs."""
+    with exclusive(_build_lock(places), console.say):
+        _clear_build(_build_places(places))
+
+
+def _build_places(places: Places) -> Places:
+    return Places(places.cache / "build", places.cache)
+
+
+def _build_lock(places: Places) -> Path:
+    return places.cache / ".build.lock"
+
+
+def _clear_build(places: Places) -> None:
+    ProcessTable(places.state, places.processes).stop("registry", FAREWELL)
+    shutil.rmtree(places.state, ignore_errors=True)

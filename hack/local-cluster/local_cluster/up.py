@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from local_cluster.build import Builder, Products
+from local_cluster.build import Builder, Products, clear_leftover_build
 from local_cluster.certificates import ensure_certificates
 from local_cluster.cgroups import ensure_cgroups
 from local_cluster.components import Component, Supervisor, make_components
@@ -35,6 +35,7 @@ ONE_BY_ONE = ("etcd", "apiserver", "containerd")
 
 def bring_up(places: Places, choices: Choices, pins: Pins, console: Console) -> None:
     """Build what is missing, start what does not run, and wait until all of it serves."""
+    clear_leftover_build(places, console)
     builder = Builder(places, choices, pins, console)
     builder.prepare_machine()
     check_machine(places)
