@@ -6,7 +6,6 @@ PID namespace of its own (root is needed, as in CI).
 
 import asyncio
 import contextlib
-import functools
 import hashlib
 import os
 import shutil
@@ -17,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from makers_runner import runner_program
 from stayer_evaluator.episode.config import Places, RecorderSettings, TaskSide, Timing
 from stayer_evaluator.episode.initial_commit import make_initial_commit
 from stayer_evaluator.episode.main import Program
@@ -39,7 +39,6 @@ from stayer_evaluator.storage.queue import QueueReader
 from stayer_evaluator.storage.store import ObjectStore
 from stayer_evaluator.tasks.bundle import pack_files
 
-ROOT = Path(__file__).resolve().parent.parent
 DIGEST = "d" * 64
 PREFIX = "runs/ns/run-12345678/trial/"
 UNITS = ("parser", "engine", "report")
@@ -139,18 +138,6 @@ def make_store(document: TrialDocument, task: TaskRecord | None = None) -> Memor
     )
 
 
-@functools.cache
-def runner_program() -> Path:
-    """The runner, built once a test session."""
-    target = Path(tempfile.mkdtemp(prefix="stayer-runner-")) / "runner"
-    build = ["go", "build", "-trimpath", "-o", str(target), "."]
-    subprocess.run(
-        build, cwd=ROOT / "images/runner", check=True, env={**os.environ, "CGO_ENABLED": "0"}
-    )
-    target.parent.chmod(0o755)
-    return target
-
-
 @dataclass
 class Pod:
     """The directories of one pod, and what the kubelet does with them."""
@@ -186,7 +173,8 @@ class Pod:
         places = self.settings.places
         command = [
             "unshare", "--pid", "--fork", "--mount-proc", "--kill-child",
-            self.settings.task_side.runner, "serve", "--jobs", str(places.jobs), "--out", str(places.out),
+            self.settings.task_side.runner, "serve",
+            "--jobs", str(places.jobs), "--out", str(places.out),
         ]  # fmt: skip
         runner = subprocess.Popen(command, env={"PATH": os.environ["PATH"], "IMAGE": "yes"})
         self.runners.append(runner)
@@ -280,7 +268,7 @@ async def play(pod: Pod, store: ObjectStore, program: Program | None = None) -> 
 
 async def started(program: Program, life: "asyncio.Future[int]") -> bool:
     """Wait for /started; False when the recorder ended before."""
-    while not program.server.started and not life.done():
+    while not program.server.started and not life.done():  # noqa: ASYNC110 (two conditions)
         await asyncio.sleep(0.01)
     return program.server.started
 

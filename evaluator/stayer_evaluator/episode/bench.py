@@ -66,7 +66,6 @@ class Bench:
         self.settings = settings
         self.jobs = jobs
         self.retries = state.retries
-        self.round_tree = state.round_tree
         self._session = session
         self._draining = draining
         self._cursor = cursor
@@ -81,6 +80,19 @@ class Bench:
     def left(self, limit: float) -> float:
         """Seconds left of a round that may take `limit` in all."""
         return limit - cursors.seconds_in_round(self.cursor)
+
+    async def hello(self, patience: float) -> str:
+        """Wait for the runner to appear; its version. Its answer means that restoring is over.
+
+        Where an earlier process of this pod has a job under way nothing is asked, as the answer
+        would come after that job. Raises Drained.
+        """
+        self._save()
+        if self._running is not None:
+            return ""
+        job = Job(id=f"hello-{self.settings.nonce}", kind="wipe")
+        self.jobs.write(job)
+        return (await self._finish(job, patience)).runner
 
     def is_running(self, key: str) -> bool:
         """Whether an earlier process of this pod announced that job of this launch."""
@@ -129,18 +141,16 @@ class Bench:
         if self._draining.is_set():
             raise Drained
 
-    async def finish_step(self, index: int, sampler: Sampler) -> None:
-        """The step is done, and what it did is durable when this returns."""
+    async def finish_step(self, index: int, sampler: Sampler, since: int) -> None:
+        """The step is done, and what it did is durable when this returns.
+
+        A timed sample taken during the step (any beyond snapshot `since`) may hold all that the
+        step did under the mark of the step before: then the mark alone makes one more snapshot.
+        """
         self._cursor = cursors.after_step(self._cursor, index, self._watch.seconds)
-        await sampler.must_sample()
+        await sampler.must_sample(force=sampler.count > since)
         self._running = None
         self._save()
-
-    def start_round(self, tree: str) -> None:
-        """Note the tree that a new round starts from; a round that goes on keeps its own."""
-        if not self.round_tree:
-            self.round_tree = tree
-            self._save()
 
     def count_retry(self) -> None:
         """One more rate-limit answer in this round."""
@@ -148,14 +158,12 @@ class Bench:
         self._running = None
         self._save()
 
-    def finish_round(self, failure: FailureMode, tree: str) -> None:
+    def finish_round(self, failure: FailureMode, *, changed: bool) -> None:
         """The round is over."""
-        changed = tree != self.round_tree
         self._cursor = cursors.after_round(
             self.cursor, failure, retries=self.retries, changed=changed
         )
         self.retries = 0
-        self.round_tree = ""
         self._running = None
         self._save()
 
@@ -164,14 +172,13 @@ class Bench:
             SessionState(
                 cursor=self.cursor,
                 retries=self.retries,
-                round_tree=self.round_tree,
                 running=self._running,
             )
         )
 
-    async def _finish(self, job: Job) -> JobResult:
+    async def _finish(self, job: Job, start_patience: float | None = None) -> JobResult:
         """The job's result. Raises Drained when the pod is stopped before or because it ended."""
-        finish = asyncio.ensure_future(self.jobs.finish(job))
+        finish = asyncio.ensure_future(self.jobs.finish(job, start_patience=start_patience))
         stop = asyncio.ensure_future(self._draining.wait())
         try:
             await asyncio.wait((finish, stop), return_when=asyncio.FIRST_COMPLETED)

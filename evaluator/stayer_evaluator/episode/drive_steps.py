@@ -1,5 +1,6 @@
 """Drives a round of steps: one job each, a durable snapshot after each."""
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, assert_never
@@ -36,10 +37,14 @@ async def drive_steps(work: StepEnv, steps: Sequence[Step], limit: float) -> Rou
     for index in range(next_step(work.bench.cursor), len(steps)):
         if work.bench.left(limit) <= 0:
             return _spent()
-        end = await _step(work, index, steps[index], limit)
-        if end is not None and end.failure_mode is FailureMode.AGENT_TIMEOUT:
-            return end
-        await work.bench.finish_step(index, work.sampler)
+        step = steps[index]
+        whole = isinstance(step, ApplyDiff | WriteFile)  # done at once: no state in between
+        async with work.sampler.pause() if whole else contextlib.nullcontext():
+            since = work.sampler.count
+            end = await _step(work, index, step, limit)
+            if end is not None and end.failure_mode is FailureMode.AGENT_TIMEOUT:
+                return end
+            await work.bench.finish_step(index, work.sampler, since)
         if end is not None:
             return end
     return RoundEnd(FailureMode.NONE)

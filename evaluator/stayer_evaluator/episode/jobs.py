@@ -70,7 +70,8 @@ class JobClient:
         await self._announce(job.id, self._patience if start_patience is None else start_patience)
         limit = 0.0 if job.kind == "quit" else job.timeout_seconds
         result = await self._result(job, limit + self._patience)
-        (self._jobs / f"{job.id}.stdin").unlink(missing_ok=True)
+        for suffix in (".json", ".stdin"):
+            (self._jobs / f"{job.id}{suffix}").unlink(missing_ok=True)
         return result
 
     async def quit(self, id_: str, code: int = 0) -> None:

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import structlog
@@ -66,6 +66,7 @@ class Program:
         )
         self.draining = asyncio.Event()
         self.settled = asyncio.Event()
+        self.session = Session(settings.places.state)
         self.server = SidecarServer(self.drain, own=own)
         self.recorder: Recorder | None = None
 
@@ -83,6 +84,8 @@ class Program:
             code, message = await self._guarded()
         finally:
             self.settled.set()
+            if self.recorder is not None:
+                self.recorder.sampler.close()
         write_termination(self.settings.places.termination_log, message)
         log.info("exit", code=code, kind=message.kind, reason=message.reason)
         return code
@@ -105,34 +108,39 @@ class Program:
         settings = self.settings
         self.jobs.prepare()
         await self.server.listen(settings.host, settings.port)
-        session = Session(settings.places.state)
-        opening = await open_episode(self.store, settings, session, self.wall)
+        opening = await open_episode(self.store, settings, self.session, self.wall)
         if opening.queue.end is not None:  # restarted after the end: only the rest is left to do
             await quit_job(self.jobs, settings)
             return _end_message(opening.queue.end, opening)
-        recorder = self._compose(opening, session)
+        recorder = self._compose(opening)
         self.recorder = recorder
         await recorder.begin()
         self.server.started = True
-        async with asyncio.TaskGroup() as group:
-            progress = ProgressSender(
-                settings.progress_url,
-                settings.places.token,
-                self.report,
-                settings.timing.progress_interval,
-            )
-            reporting = group.create_task(progress.run())
-            finish = await recorder.run()
-            reporting.cancel()
-            await recorder.close(finish)
-            await progress.close()
+        async with self._reporting():
+            await recorder.close(await recorder.run())
         assert opening.queue.end is not None
         await quit_job(self.jobs, settings)
         return _end_message(opening.queue.end, opening)
 
-    def _compose(self, opening: Opening, session: Session) -> Recorder:
+    @contextlib.asynccontextmanager
+    async def _reporting(self) -> AsyncIterator[None]:
+        """Progress reports meanwhile, and one at the end."""
+        progress = ProgressSender(
+            self.settings.progress_url,
+            self.settings.places.token,
+            self.report,
+            self.settings.timing.progress_interval,
+        )
+        reporting = asyncio.create_task(progress.run())
+        try:
+            yield
+        finally:
+            reporting.cancel()
+            await progress.close()
+
+    def _compose(self, opening: Opening) -> Recorder:
         settings, timing, places = self.settings, self.settings.timing, self.settings.places
-        bench = Bench(settings, self.jobs, session, self.draining, opening.cursor)
+        bench = Bench(settings, self.jobs, self.session, self.draining, opening.cursor)
         trace = TraceWriter(
             self.store,
             opening.keys,

@@ -7,7 +7,7 @@ from typing import Protocol
 import pydantic
 
 from stayer_evaluator.episode.config import RecorderSettings
-from stayer_evaluator.episode.cursor import after_restart
+from stayer_evaluator.episode.cursor import after_restart, furthest
 from stayer_evaluator.episode.gold import Gold, gold_of
 from stayer_evaluator.episode.isolation import demand_user_namespace, prove_closed, user_namespace
 from stayer_evaluator.episode.session import Session
@@ -98,7 +98,7 @@ async def open_episode(
         keys=keys,
         queue=queue,
         base=base,
-        cursor=_cursor(session, queue.last_snapshot),
+        cursor=_cursor(session, queue.last_snapshot, layer),
         resumed=in_place or queue.next_number > 1,
         in_place=in_place,
         layer=layer,
@@ -106,11 +106,19 @@ async def open_episode(
     )
 
 
-def _cursor(session: Session, last: SnapshotEntry | None) -> EpisodeCursor:
-    """In place: as the last process knew it. Else from the queue, one restart more."""
+def _cursor(
+    session: Session, last: SnapshotEntry | None, layer: ResumeIndex | None
+) -> EpisodeCursor:
+    """In place: as the last process knew it, or as it announced just before it died. Else from
+    the queue or the layer, whichever is further, one restart more.
+    """
     if session.state is not None:
-        return session.state.cursor
-    return EpisodeCursor() if last is None else after_restart(last.episode)
+        known = session.state.cursor
+        return known if last is None else furthest(known, last.episode)
+    if last is None:
+        return EpisodeCursor()
+    saved = None if layer is None else layer.episode
+    return after_restart(last.episode if saved is None else furthest(last.episode, saved))
 
 
 async def _task(store: ObjectStore, document: TrialDocument) -> TaskRecord:

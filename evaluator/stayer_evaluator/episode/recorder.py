@@ -8,23 +8,23 @@ close    last snapshot, trace, `end`, termination message, quit job
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any
 
 import structlog
 
 from stayer_evaluator.episode import rounds
 from stayer_evaluator.episode.agent import Agent, CannotStart, Launched, launch, prepare_agent
-from stayer_evaluator.episode.bench import Bench, Drained
+from stayer_evaluator.episode.bench import Bench
 from stayer_evaluator.episode.config import RecorderSettings
-from stayer_evaluator.episode.jobs import JobClient, RunnerLost
+from stayer_evaluator.episode.jobs import JobClient
 from stayer_evaluator.episode.opening import Opening
 from stayer_evaluator.episode.prompts import build_prompt, template_digest
 from stayer_evaluator.episode.sampler import Sampler
 from stayer_evaluator.episode.trace import TraceWriter
 from stayer_evaluator.episode.transcript import upload_transcript
+from stayer_evaluator.harnesses.catalog import harnesses
 from stayer_evaluator.harnesses.describe import StepsHarness
-from stayer_evaluator.records.jobs import Job
 from stayer_evaluator.records.outcomes import FailureMode
 from stayer_evaluator.records.queue import EndEntry
 from stayer_evaluator.storage.store import ObjectStore, StoreError
@@ -71,6 +71,7 @@ class Recorder:
             )
         if self.sampler.last is None:
             await self.sampler.must_sample()
+        await self.sampler.insist(self.trace.flush)
         log.info("started", trial=document.trial, incarnation=self.settings.incarnation)
 
     def _configuration(self) -> dict[str, Any]:
@@ -87,7 +88,8 @@ class Recorder:
 
     async def run(self) -> rounds.Finish:
         """All rounds. Raises Drained, Fenced, StoreError."""
-        await self._await_runner()
+        version = await self.bench.hello(self.settings.timing.runner_patience)
+        log.info("runner answers", version=version)
         try:
             agent = await self.sampler.insist(self._prepare)
         except CannotStart as error:
@@ -107,17 +109,6 @@ class Recorder:
     async def _prepare(self) -> Agent:
         return await prepare_agent(self.store, self.opening, self.settings.task_side)
 
-    async def _await_runner(self) -> None:
-        """The first answer means that restoring is over and the task container runs."""
-        hello = Job(id=f"hello-{self.settings.nonce}", kind="wipe")
-        try:
-            result = await self.bench.jobs.run(
-                hello, start_patience=self.settings.timing.runner_patience
-            )
-        except RunnerLost as error:
-            raise Drained from error
-        log.info("runner answers", version=result.runner)
-
     def _residual(self) -> tuple[str, ...]:
         last = self.sampler.last
         units = tuple(unit.id for unit in self.opening.task.units)
@@ -125,8 +116,6 @@ class Recorder:
 
     async def _round(self, agent: Agent, decision: rounds.Round) -> None:
         """One round with its launches. Raises Drained, Fenced, StoreError."""
-        last = self.sampler.last
-        self.bench.start_round(last.tree if last is not None else "")
         self.trace.add(
             "round_started",
             self._snapshot(),
@@ -134,7 +123,7 @@ class Recorder:
             limit_seconds=round(decision.seconds, 3),
             residual=list(self._residual()),
         )
-        async with self._sampling(agent):
+        async with self._sampling():
             launched = await self._launches(agent, decision)
         await self.sampler.must_sample()
         self._end_round(decision.number, launched)
@@ -142,15 +131,14 @@ class Recorder:
         await self._keep(decision.number, launched)
 
     @contextlib.asynccontextmanager
-    async def _sampling(self, agent: Agent) -> Any:
+    async def _sampling(self) -> AsyncIterator[None]:
         """Timed samples while a round runs; a fenced sampler ends the round with it."""
-        snapshots = self.opening.document.snapshots
-        steps = isinstance(agent.harness, StepsHarness)
-        if steps and snapshots.between_steps_only:
+        if self._steps_only:
             yield
             return
         async with asyncio.TaskGroup() as group:
-            sampling = group.create_task(self.sampler.every(snapshots.interval_seconds))
+            interval = self.opening.document.snapshots.interval_seconds
+            sampling = group.create_task(self.sampler.every(interval))
             yield
             sampling.cancel()
 
@@ -193,8 +181,10 @@ class Recorder:
         ).text
 
     def _end_round(self, number: int, launched: Launched) -> None:
-        tree = self.sampler.last.tree if self.sampler.last is not None else ""
-        self.bench.finish_round(launched.end.failure_mode, tree)
+        last = self.sampler.last
+        # A snapshot beyond the seeded workspace is only ever made of a change.
+        changed = last is not None and last.snapshot > 0 and last.episode.round == number
+        self.bench.finish_round(launched.end.failure_mode, changed=changed)
         record = self.bench.cursor.rounds[-1]
         steps = [{k: v for k, v in entry.items() if k != "output"} for entry in launched.steps]
         self.trace.add(
@@ -242,16 +232,27 @@ class Recorder:
         log.info("ended", failure_mode=finish.failure_mode.value, message=finish.message)
 
     async def drain(self) -> None:
-        """The pod is being stopped: one last snapshot, no `end`. Raises Fenced, StoreError."""
-        await self.sampler.must_sample(reread=True)
+        """The pod is being stopped: one last snapshot, no `end`. Raises Fenced, StoreError.
+
+        Where samples are taken between steps only, the snapshot after the last finished step is
+        the last one: a resume does the interrupted step again from there.
+        """
+        if not self._steps_only:
+            await self.sampler.must_sample(reread=True)
         await self.sampler.save_layer()
         await self.sampler.insist(self.trace.flush)
         log.info("drained", snapshot=self._snapshot())
+
+    @property
+    def _steps_only(self) -> bool:
+        harness = harnesses().get(self.opening.agent.harness)
+        steps = isinstance(harness, StepsHarness)
+        return steps and self.opening.document.snapshots.between_steps_only
 
     def _snapshot(self) -> int | None:
         return None if self.sampler.last is None else self.sampler.last.snapshot
 
 
-def quit_job(jobs: JobClient, settings: RecorderSettings) -> Any:
+def quit_job(jobs: JobClient, settings: RecorderSettings) -> Coroutine[Any, Any, None]:
     """End the task container with status 0."""
     return jobs.quit(f"quit-{settings.nonce}", 0)

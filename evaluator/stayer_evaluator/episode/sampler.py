@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from stayer_evaluator.episode.trace import TraceWriter
@@ -44,7 +44,9 @@ class Sampler:
         self._layer_interval = layer_interval
         self._layer_saved = time.monotonic()
         self._lock = asyncio.Lock()
+        self._paused = False
         last = snapshotter.queue.last_snapshot
+        self._noted = -1 if last is None else last.snapshot
         self._implemented = set(last.implemented if last is not None else ())
         self._plan: Any = _plan(last) if last is not None else None
 
@@ -53,40 +55,64 @@ class Sampler:
         """The newest durable snapshot."""
         return self._snapshotter.queue.last_snapshot
 
+    @property
+    def count(self) -> int:
+        """Durable snapshots of the trial."""
+        return 0 if self.last is None else self.last.snapshot + 1
+
+    def close(self) -> None:
+        """End the threads."""
+        self._snapshotter.close()
+        self._layer.close()
+
     async def every(self, seconds: float) -> None:
         """Sample on a fixed cadence until cancelled; a late sample moves no later one."""
         due = time.monotonic() + seconds
         while True:
             await asyncio.sleep(max(0.0, due - time.monotonic()))
             due = max(due + seconds, time.monotonic())
-            await self.sample()
+            if not self._paused:
+                await self.sample()
+
+    @contextlib.asynccontextmanager
+    async def pause(self) -> AsyncIterator[None]:
+        """No timed sample inside: between a step's work and its mark nobody may look."""
+        self._paused = True
+        try:
+            async with self._lock:
+                pass  # a sample under way ends first
+            yield
+        finally:
+            self._paused = False
 
     async def sample(self) -> None:
         """One timed sample. Raises Fenced and what no waiting mends."""
         try:
             async with self._lock:
-                await self._take(reread=False)
+                await self._take()
                 await self._save_layer_when_due()
                 if self._trace.due:
                     await self._trace.flush()
         except (StoreError, OSError) as error:
             self._count(error)
 
-    async def must_sample(self, *, reread: bool = False) -> None:
-        """One sample that is durable when this returns. Raises StoreError when the store was out
-        of reach for all of the patience, Fenced.
+    async def must_sample(self, *, reread: bool = False, force: bool = False) -> None:
+        """One sample that is durable when this returns; with `force` also of an unchanged tree.
+
+        Raises StoreError when the store was out of reach for all of the patience, Fenced.
         """
         async with self._lock:
-            await self.insist(lambda: self._take(reread=reread))
-            if self._trace.due:
-                with contextlib.suppress(StoreError):
+            await self.insist(lambda: self._take(reread=reread, force=force))
+            with contextlib.suppress(StoreError):
+                await self._save_layer_when_due()
+                if self._trace.due:
                     await self._trace.flush()
 
     async def save_layer(self) -> None:
         """Save `.git` and HOME now; what cannot be saved is saved next time."""
         async with self._lock:
             try:
-                await self._layer.save(self._wall())
+                await self._layer.save(self._wall(), self._cursor())
                 self._layer_saved = time.monotonic()
             except (StoreError, OSError) as error:
                 self._count(error)
@@ -112,10 +138,18 @@ class Sampler:
             raise error
         self.errors += 1
 
-    async def _take(self, *, reread: bool) -> None:
-        entry = await self._snapshotter.take(self._cursor(), self._wall(), reread=reread)
-        if entry is not None:
-            self._note(entry)
+    async def _take(self, *, reread: bool = False, force: bool = False) -> None:
+        """Entries whose fate was open are noted too, once they are known to be durable."""
+        await self._snapshotter.queue.settle()
+        self._note_last()
+        await self._snapshotter.take(self._cursor(), self._wall(), reread=reread, force=force)
+        self._note_last()
+
+    def _note_last(self) -> None:
+        last = self.last
+        if last is not None and last.snapshot > self._noted:
+            self._noted = last.snapshot
+            self._note(last)
 
     def _note(self, entry: SnapshotEntry) -> None:
         self._trace.add(
@@ -140,7 +174,7 @@ class Sampler:
 
     async def _save_layer_when_due(self) -> None:
         if time.monotonic() - self._layer_saved >= self._layer_interval:
-            await self._layer.save(self._wall())
+            await self._layer.save(self._wall(), self._cursor())
             self._layer_saved = time.monotonic()
 
 

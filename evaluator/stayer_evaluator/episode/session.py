@@ -27,8 +27,6 @@ class SessionState(Record):
     cursor: EpisodeCursor
     retries: int = 0
     """Rate-limit answers in the round under way."""
-    round_tree: str = ""
-    """Digest of the tree at the start of the round under way."""
     running: RunningJob | None = None
 
 

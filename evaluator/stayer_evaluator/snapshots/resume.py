@@ -11,7 +11,7 @@ import pydantic
 from pydantic import Field
 
 from stayer_evaluator.records.base import Record
-from stayer_evaluator.records.queue import BaseManifest, Writer
+from stayer_evaluator.records.queue import BaseManifest, EpisodeCursor, Writer
 from stayer_evaluator.snapshots import names
 from stayer_evaluator.snapshots.collect import Collector, PackStore
 from stayer_evaluator.snapshots.excludes import Excludes, Filter, OnlyGit
@@ -41,6 +41,11 @@ class ResumeIndex(Record):
     snapshot: int | None = Field(description="newest snapshot when it was saved, null before any")
     writer: Writer
     time: float
+    episode: EpisodeCursor | None = Field(
+        default=None,
+        description="where the episode stood; ahead of the newest snapshot's when rounds have ended "
+        "since without a change",
+    )
     git: BaseManifest = Field(description="the workspace's .git, paths from the workspace")
     home: BaseManifest = Field(description="the agent's HOME")
 
@@ -62,21 +67,23 @@ class ResumeLayer:
         home_tree = {} if previous is None else tree_of(previous.home)
         self._git = _Part(workspace, OnlyGit(), pieces_of(git_tree))
         self._home = _Part(home, HOME_EXCLUDES, pieces_of(home_tree))
-        self._saved: tuple[str, str] | None = None
+        self._saved: tuple[str, str, int] | None = None
 
     def close(self) -> None:
         """End the threads."""
         self._git.close()
         self._home.close()
 
-    async def save(self, time: float) -> int | None:
-        """Save both parts; returns the number, None when nothing has changed since the last save.
+    async def save(self, time: float, episode: EpisodeCursor | None = None) -> int | None:
+        """Save both parts; returns the number, None when nothing has changed since the last save:
+        neither a tree nor the number of finished rounds.
 
         Raises StoreError, OSError; the next call then saves all that is new.
         """
         git = await self._git.manifest(self.packs)
         home = await self._home.manifest(self.packs)
-        if (git.tree, home.tree) == self._saved:
+        state = (git.tree, home.tree, 0 if episode is None else len(episode.rounds))
+        if state == self._saved:
             return None
         last = self.queue.last_snapshot
         index = ResumeIndex(
@@ -84,11 +91,12 @@ class ResumeLayer:
             snapshot=None if last is None else last.snapshot,
             writer=self.queue.writer,
             time=time,
+            episode=episode,
             git=git,
             home=home,
         )
         number = await self._create(index)
-        self._saved = (git.tree, home.tree)
+        self._saved = state
         return number
 
     async def _create(self, index: ResumeIndex) -> int:

@@ -81,7 +81,9 @@ class QueueWriter:
 
         Afterwards `last_snapshot` is the state to resume from (None: nothing yet) and `end` is set
         when the episode is over already, in which case no epoch was appended.
-        Raises StoreError for trouble that outlasts the store's own deadline.
+        Raises Fenced when a later incarnation has written: an old pod's recorder, started again,
+        must not take the trial back. Raises StoreError for trouble that outlasts the store's own
+        deadline.
         """
         queue = cls(store, keys, writer)
         queue.next_number = await dense_length(store, keys.queue)
@@ -137,16 +139,25 @@ class QueueWriter:
         self._adopt(entry)
 
     def _adopt(self, entry: Entry) -> None:
+        self._check_incarnation(entry)
         self.next_number = entry.number + 1
         if isinstance(entry, SnapshotEntry):
             self.last_snapshot = entry
         elif isinstance(entry, EndEntry):
             self.end = entry
 
+    def _check_incarnation(self, entry: Entry) -> None:
+        if entry.writer is not None and entry.writer.incarnation > self.writer.incarnation:
+            raise Fenced(
+                f"queue entry {entry.number} is of incarnation {entry.writer.incarnation}, "
+                f"later than {self.writer.incarnation}"
+            )
+
     async def _look_back(self) -> None:
         """Find the newest snapshot, and the end entry if there is one."""
         for number in range(self.next_number - 1, -1, -1):
             entry = await self._read(number)
+            self._check_incarnation(entry)
             if isinstance(entry, EndEntry):
                 self.end = entry
             elif isinstance(entry, SnapshotEntry):

@@ -3,7 +3,6 @@
 import asyncio
 
 from makers_episode import UNITS, make_document, make_pod, make_store, play, read_queue, snapshots
-
 from stayer_evaluator.records.outcomes import FailureMode
 from stayer_evaluator.records.queue import EndEntry, EpochEntry
 
