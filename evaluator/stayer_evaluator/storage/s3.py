@@ -6,6 +6,7 @@ decorator above (`retry.py`) repeats until a deadline and counts every try.
 
 import asyncio
 import hashlib
+import threading
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -47,6 +48,7 @@ class S3Store:
         self.settings = settings
         self._threads = ThreadPoolExecutor(settings.connections, thread_name_prefix="s3")
         self._client: S3Client | None = None
+        self._making = threading.Lock()
 
     def close(self) -> None:
         """End the threads once their calls are done."""
@@ -101,13 +103,18 @@ class S3Store:
 
     def _translated(self, key: str, call: "Callable[[S3Client], T]") -> T:
         try:
-            if self._client is None:
-                self._client = make_client(self.settings)
-            return call(self._client)
+            return call(self._connect())
         except botocore.exceptions.ClientError as error:
             raise self._trouble(key, error) from error
         except (botocore.exceptions.BotoCoreError, OSError) as error:
             raise StoreError(f"{key}: {type(error).__name__}: {error}") from error
+
+    def _connect(self) -> "S3Client":
+        # One client for all threads: each costs 15 MB, and making two at once is not safe.
+        with self._making:
+            if self._client is None:
+                self._client = make_client(self.settings)
+            return self._client
 
     def _trouble(self, key: str, error: botocore.exceptions.ClientError) -> StoreError:
         code = str(error.response.get("Error", {}).get("Code", ""))

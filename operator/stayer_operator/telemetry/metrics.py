@@ -6,7 +6,15 @@ Prometheus expects; what must be right after a restart is a gauge (`run_gauges.p
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+)
+
+from stayer_evaluator.records.outcomes import FailureMode
 
 DURATIONS = (1, 5, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 28800)
 PASSES = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
@@ -17,6 +25,7 @@ class OperatorMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         """Registers everything at once, so that each series exists from the start."""
+        disable_created_metrics()  # a second series for each, which Prometheus does not need
         self.trial_duration = Histogram(
             "stayer_trial_duration_seconds",
             "From a trial's start to its end",
@@ -36,6 +45,8 @@ class OperatorMetrics:
             ["failure_mode"],
             registry=registry,
         )
+        for mode in FailureMode:
+            self.verdicts.labels(mode.value)
         self.infrastructure_retries = Counter(
             "stayer_infrastructure_retries_total",
             "Pods replaced because the infrastructure failed them",
@@ -70,6 +81,8 @@ class OperatorMetrics:
             ["operation"],
             registry=registry,
         )
+        for operation in ("create", "get", "put", "sidecar"):
+            self.store_errors.labels(operation)
         self.snapshots_taken = Counter(
             "stayer_snapshots_taken_total", "Durable snapshots", registry=registry
         )
