@@ -13,7 +13,7 @@ from typing import Literal
 
 from stayer_evaluator.adjudication.parsers.parsed import Parsed
 from stayer_evaluator.adjudication.ports import Done, Jobs, Places
-from stayer_evaluator.adjudication.results import Run, environment_fault, judge
+from stayer_evaluator.adjudication.results import Run, environment_fault, extra_passes, judge
 from stayer_evaluator.adjudication.suites.suite import DEFAULT_PATH, Canary, Setting, Suite, Target
 from stayer_evaluator.records.jobs import Job
 from stayer_evaluator.records.outcomes import CaseStatus, UnitState
@@ -153,7 +153,7 @@ class Bench:
 
     def _unknown(self, run: Run) -> tuple[str, ...]:
         known = {c for unit in self.inventory.units.values() for c in (*unit.cases, *unit.skipped)}
-        return tuple(sorted(run.parsed.cases.keys() - known)) if self._masks_all() else ()
+        return extra_passes(run.parsed.cases, known) if self._masks_all() else ()
 
     def _masks_all(self) -> bool:
         """Every case of a whole run belongs to some unit, so that an unknown one is an extra."""

@@ -4,7 +4,7 @@ What a process prints is its claim; it counts only as far as exit, expected ids 
 the canaries agree with it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from stayer_evaluator.adjudication.parsers.parsed import Parsed
@@ -45,9 +45,19 @@ def judge(expected: InventoryUnit, run: Run) -> UnitResult:
         state=state,
         cases=cases,
         seconds=run.seconds,
-        extra_cases=tuple(sorted(seen.keys() - known)),
+        extra_cases=extra_passes(seen, known),
         evidence=evidence,
     )
+
+
+def extra_passes(seen: Mapping[str, CaseStatus], known: Collection[str]) -> tuple[str, ...]:
+    """Cases that passed and that the inventory does not know (§10.2: evidence of tampering).
+
+    Unknown cases that did not pass help nobody: runners report a file that could not be loaded as
+    a failed case of its own.
+    """
+    passed = (case for case, status in seen.items() if status == CaseStatus.PASSED)
+    return tuple(sorted(case for case in passed if case not in known))
 
 
 def environment_fault(job: JobResult) -> str:

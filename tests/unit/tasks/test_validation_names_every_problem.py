@@ -89,9 +89,12 @@ def test_problem(tmp_path: Path, files: dict[str, str], expected: str) -> None:
 
 
 def test_declared_tests_that_do_not_exist(tmp_path: Path) -> None:
-    root = write_task(tmp_path, files={"unit_dag.json": dag("add", "parse", "run", "walk"),
-                                       "requirements/walk.yaml": "id: walk\ntitle: W\nrequirement: x",
-                                       "gold_patches/walk.diff": ""})  # fmt: skip
+    files = {
+        "unit_dag.json": dag("add", "parse", "run", "walk"),
+        "requirements/walk.yaml": "id: walk\ntitle: W\nrequirement: x",
+        "gold_patches/walk.diff": "",
+    }
+    root = write_task(tmp_path, files=files)
     assert found(root) == [
         "unit_dag.json: nodes[id=walk].has_tests: found true, but no test of the suite belongs to "
         "the unit; accepted: tests/walk/, a unit runner that knows it, or tests that name it"
@@ -108,7 +111,10 @@ def test_a_gold_patch_that_does_not_apply_is_named_with_the_reason(tmp_path: Pat
 
 def test_gold_patches_are_applied_one_after_the_other(tmp_path: Path) -> None:
     wrong_order = {"patch_order.json": '["run", "add", "parse"]'}
-    second = "--- a/calc/add.py\n+++ b/calc/add.py\n@@ -1,2 +1,2 @@\n-def add(a, b):\n+def add(a, c):\n     return a + b\n"
+    second = (
+        "--- a/calc/add.py\n+++ b/calc/add.py\n@@ -1,2 +1,2 @@\n"
+        "-def add(a, b):\n+def add(a, c):\n     return a + b\n"
+    )
     root = write_task(tmp_path, files={"gold_patches/parse.diff": second, **wrong_order})
     assert task_is_valid(check_task(root)[1])
 

@@ -35,3 +35,13 @@ def worst(claims: Iterable[tuple[str, CaseStatus]]) -> dict[str, CaseStatus]:
         if seen is None or _SEVERITY.index(status) > _SEVERITY.index(seen):
             cases[name] = status
     return cases
+
+
+def plausible(cases: Mapping[str, CaseStatus], summary: Mapping[str, int]) -> bool:
+    """No more cases passed than the runner counted itself, where it counts.
+
+    Lines that a test prints can look like results; the runner's count, printed last, does not
+    include them.
+    """
+    passed = sum(status == CaseStatus.PASSED for status in cases.values())
+    return not summary or passed <= summary.get("passed", 0)

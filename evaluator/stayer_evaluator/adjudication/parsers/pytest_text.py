@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 
-from stayer_evaluator.adjudication.parsers.parsed import Parsed, worst
+from stayer_evaluator.adjudication.parsers.parsed import Parsed, plausible, worst
 from stayer_evaluator.adjudication.parsers.text import plain, public_id, unwrapped
 from stayer_evaluator.records.outcomes import CaseStatus
 
@@ -39,10 +39,11 @@ def parse_pytest_text(text: str, identify: Callable[[str], str] = public_id) -> 
         # A unit runner repeats its inner runs' output; those are not cases of their own.
         cases = {n: s for n, s in cases.items() if not n.startswith(_INNER)}
     last = next((line for line in reversed(lines) if line), "")
+    counts = banner_counts(lines)
     return Parsed(
         cases=cases,
-        complete=_BANNER.match(last) is not None,
-        summary=banner_counts(lines),
+        complete=_BANNER.match(last) is not None and plausible(cases, counts),
+        summary=counts,
         collection_errors=tuple(
             dict.fromkeys(match.group(1) for line in lines if (match := _COLLECTION.match(line)))
         ),

@@ -20,8 +20,13 @@ _MARKS = {
 }
 _MARKED = re.compile(rf"^(\s*)([{''.join(_MARKS)}]) (.+?)$")
 _OPENED = re.compile(r"^(\s*)▶ (.+?)$")
-_DURATION = re.compile(r"\s*\(\d+(?:\.\d+)?\s?m?s\)(?=\s*(?:#.*)?$)")
+_DURATION = re.compile(r"\s*\(\d+(?:\.\d+)?\s?m?s\)(?:\s+#.*)?$")
 _DIRECTIVE = re.compile(r"\s+# (SKIP|TODO)\b.*$", re.IGNORECASE)
+_COUNTS = (
+    re.compile(r"^(?:ℹ|#) pass (\d+)$"),  # node, spec and TAP
+    re.compile(r"^Tests:\s+(?:.*?, )?(\d+) passed\b"),  # Jest
+    re.compile(r"^\s+(\d+) passing\b"),  # Mocha
+)
 _FAILURES = re.compile(r"^✖ failing tests:\s*$")
 _TAP = re.compile(r"^(\s*)(not ok|ok) \d+(?: - (.*))?$")
 _SUBTEST = re.compile(r"^(\s*)# Subtest: (.*)$")
@@ -71,6 +76,15 @@ def tap_claims(text: str) -> Iterator[tuple[str, CaseStatus]]:
                 continue
             status = CaseStatus.PASSED if point.group(2) == "ok" else CaseStatus.FAILED
             yield name, CaseStatus.SKIPPED if _DIRECTIVE.search(raw) else status
+
+
+def passed_count(text: str) -> dict[str, int]:
+    """What the runner's own last summary says of passed tests; empty without one."""
+    for line in reversed(text.split("\n")):
+        for pattern in _COUNTS:
+            if found := pattern.match(line):
+                return {"passed": int(found.group(1))}
+    return {}
 
 
 def _bare(name: str) -> str:

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Callable, Iterator
 
-from stayer_evaluator.adjudication.parsers.parsed import Parsed, worst
+from stayer_evaluator.adjudication.parsers.parsed import Parsed, plausible, worst
 from stayer_evaluator.adjudication.parsers.pytest_text import banner_counts, parse_pytest_text
-from stayer_evaluator.adjudication.parsers.spec import spec_claims, tap_claims
+from stayer_evaluator.adjudication.parsers.spec import passed_count, spec_claims, tap_claims
 from stayer_evaluator.adjudication.parsers.text import plain
 from stayer_evaluator.records.outcomes import CaseStatus
 
@@ -44,7 +44,9 @@ def parse_terminal(log: bytes) -> Parsed:
         if claims:
             break
         claims = list(reader(text))
-    return Parsed(cases=worst(claims), summary=pytest.summary)
+    cases = worst(claims)
+    summary = pytest.summary or passed_count(text)
+    return Parsed(cases=cases, summary=summary, complete=plausible(cases, summary))
 
 
 def session_tail(log: bytes) -> CaseStatus | None:
