@@ -182,7 +182,8 @@ def _rounds(document: Any, problems: list[str]) -> dict[int, tuple[str, Any]]:
     found: dict[int, tuple[str, Any]] = {}
     if "steps" in document:
         found[1] = ("steps", document["steps"])
-    further = document.get("rounds") or {}
+    further = document.get("rounds")
+    further = {} if further is None else further
     if not isinstance(further, dict):
         problems.append(f"rounds is {_kind(further)}, must be a mapping from round number to steps")
         return found

@@ -43,7 +43,7 @@ class ResumeIndex(Record):
     time: float
     episode: EpisodeCursor | None = Field(
         default=None,
-        description="where the episode stood; ahead of the newest snapshot's when rounds have ended "
+        description="where the episode stood; ahead of the newest snapshot's when rounds ended "
         "since without a change",
     )
     git: BaseManifest = Field(description="the workspace's .git, paths from the workspace")

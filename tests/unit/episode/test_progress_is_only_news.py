@@ -1,0 +1,71 @@
+"""Progress reports: sent on change, lost without a sound."""
+
+import asyncio
+
+import httpx
+
+from stayer_evaluator.episode.progress import ProgressSender
+from stayer_evaluator.records.reports import ProgressReport
+
+
+def report(step: int) -> ProgressReport:
+    return ProgressReport(trial="t", role="a", incarnation=1, step=step)
+
+
+def test_a_report_is_sent_when_it_changed(tmp_path):
+    token = tmp_path / "token"
+    token.write_text("secret\n")
+    seen: list[httpx.Request] = []
+    answers = [204, 503, 204]
+    current = [report(1)]
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(request)
+        return httpx.Response(answers[len(seen) - 1])
+
+    async def scenario() -> ProgressSender:
+        sender = ProgressSender(
+            "http://progress", token, lambda: current[0], 2, transport=httpx.MockTransport(answer)
+        )
+        await sender.send()
+        await sender.send()
+        current[0] = report(2)
+        await sender.send()  # refused
+        await sender.close()  # once more at the end
+        return sender
+
+    sender = asyncio.run(scenario())
+
+    assert (sender.sent, sender.lost) == (2, 1)
+    assert [ProgressReport.from_bytes(request.content).step for request in seen] == [1, 2, 2]
+    assert seen[0].url.path == "/v1/progress"
+    assert seen[0].headers["authorization"] == "Bearer secret"
+
+
+def test_trouble_is_counted_and_forgotten(tmp_path):
+    def answer(request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("no")
+
+    async def scenario() -> ProgressSender:
+        sender = ProgressSender(
+            "http://progress", tmp_path / "none", lambda: report(1), 2,
+            transport=httpx.MockTransport(answer),
+        )  # fmt: skip
+        await sender.send()
+        (tmp_path / "none").write_text("t")
+        await sender.send()
+        await sender.close()
+        return sender
+
+    assert asyncio.run(scenario()).lost == 3
+
+
+def test_without_an_address_nothing_is_sent(tmp_path):
+    async def scenario() -> ProgressSender:
+        sender = ProgressSender("", tmp_path / "token", lambda: report(1), 2)
+        await sender.run()
+        await sender.close()
+        return sender
+
+    sender = asyncio.run(scenario())
+    assert (sender.sent, sender.lost) == (0, 0)
