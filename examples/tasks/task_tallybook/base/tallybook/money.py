@@ -1,0 +1,1 @@
+"""Amounts of commodities. See requirements/money-amounts.yaml."""

@@ -1,0 +1,1 @@
+"""Days, spans and intervals. See requirements/date-periods.yaml."""

@@ -1,0 +1,1 @@
+"""The query language. See requirements/query-language.yaml."""

@@ -1,0 +1,1 @@
+"""Statements over periods. See requirements/period-reports.yaml."""
