@@ -92,9 +92,11 @@ def _found(base: Assessment, spec: RunSpec, files: Mapping[str, bytes]) -> Asses
     if listed.problems:
         return replace(base, problems=unmatched, tasks_fault=_invalid(listed))
     problems = unmatched or task_problems(spec, listed.tasks, base.scripts)
-    data = None if problems else RunTasks(tasks=listed.tasks).to_bytes()
+    if problems:
+        return replace(base, problems=problems, tasks=listed.tasks)
+    data = RunTasks(tasks=listed.tasks).to_bytes()
     cells = run_cells(spec, listed.tasks)
-    return replace(base, problems=problems, tasks=listed.tasks, cells=cells, to_pin=data)
+    return replace(base, tasks=listed.tasks, cells=cells, to_pin=data)
 
 
 def _pinned(base: Assessment, spec: RunSpec, view: RunView, data: bytes) -> Assessment:

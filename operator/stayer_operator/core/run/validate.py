@@ -24,11 +24,11 @@ def spec_problems(
         *_source(spec),
         *_duplicates(spec),
         *_globs(spec),
+        *_harnesses(spec, harnesses),
+        *_scripts(spec, harnesses, texts),
         *_references(spec),
         *_exclusive(spec.matrix),
         *_empty_excludes(spec.matrix),
-        *_harnesses(spec, harnesses),
-        *_scripts(spec, harnesses, texts),
     )
 
 
