@@ -34,11 +34,30 @@ RUN = """--- a/calc/__init__.py
 +    return add(*parse(text))
 """
 TESTS = {
-    "add": "from calc.add import add\n\n\ndef test_adds():\n    assert add(2, 3) == 5\n\n\n"
-    "def test_adds_nothing():\n    assert add(0, 0) == 0\n",
-    "parse": "from calc.parse import parse\n\n\ndef test_splits():\n    assert parse('1+2') == (1, 2)\n",
-    "run": "import pytest\nimport calc\n\n\n@pytest.mark.parametrize('text, total', "
-    "[('1+2', 3), (' 4 + 5 ', 9)])\ndef test_runs(text, total):\n    assert calc.run(text) == total\n",
+    "add": """from calc.add import add
+
+
+def test_adds():
+    assert add(2, 3) == 5
+
+
+def test_adds_nothing():
+    assert add(0, 0) == 0
+""",
+    "parse": """from calc.parse import parse
+
+
+def test_splits():
+    assert parse("1+2") == (1, 2)
+""",
+    "run": """import calc
+import pytest
+
+
+@pytest.mark.parametrize("text, total", [("1+2", 3), (" 4 + 5 ", 9)])
+def test_runs(text, total):
+    assert calc.run(text) == total
+""",
 }
 GOLD = {"add": ADD, "parse": PARSE, "run": RUN}
 SCRIPT = "set -u\nexec python3 -m pytest -v /tests/${STAYER_UNIT:-}\n"

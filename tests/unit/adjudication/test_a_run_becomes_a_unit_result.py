@@ -29,7 +29,7 @@ BOTH = {"a": "passed", "b": "passed"}
     ("made", "state", "evidence"),
     [
         pytest.param(run(BOTH), "pass", "", id="every expected case passed"),
-        pytest.param(run({**BOTH, "s": "skipped"}), "pass", "", id="what gold skips may be skipped"),
+        pytest.param(run({**BOTH, "s": "skipped"}), "pass", "", id="gold skips it too"),
         pytest.param(run({"a": "passed", "b": "failed"}, exit_code=1), "fail", "", id="one failed"),
         pytest.param(run({"a": "passed"}), "error", "", id="one is missing"),
         pytest.param(run({"a": "passed", "b": "error"}, exit_code=1), "error", "", id="one error"),
