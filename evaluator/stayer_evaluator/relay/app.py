@@ -23,6 +23,7 @@ from stayer_evaluator.relay.tokens import (
     TrialPod,
     trial_pod,
 )
+from stayer_evaluator.storage.documents import CorruptObject
 from stayer_evaluator.storage.layout import TrialKeys
 from stayer_evaluator.storage.relay import PREFIX_HEADER
 from stayer_evaluator.storage.store import (
@@ -191,7 +192,10 @@ class Relay:
         first, last = int(match[1]), int(match[2])
         if last - first >= self.max_object:
             raise Refused(413, f"at most {self.max_object} bytes are accepted")
-        data = await self.store.get_range(key, first, last - first + 1)
+        try:
+            data = await self.store.get_range(key, first, last - first + 1)
+        except CorruptObject as error:
+            raise Refused(416, "the object is shorter") from error
         self.metrics.bytes.labels("read").inc(len(data))
         headers = {"Content-Range": f"bytes {first}-{last}/*"}
         return Response(data, 206, headers, "application/octet-stream")

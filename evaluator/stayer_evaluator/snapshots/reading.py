@@ -18,6 +18,8 @@ from stayer_evaluator.snapshots.pack import CHUNK, Draft, Frame, Pack, PackBuild
 from stayer_evaluator.snapshots.walk import Unread, settled, signature_of
 
 OPEN_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ENODEV})
+"""What opening a path gives once something else, or nothing, is in its place."""
 TRIES = 3
 """Readings of a file that changes under the reader before it is taken as it is."""
 
@@ -229,5 +231,9 @@ def _changed_type(file: Unread) -> Content:
 
 
 def _lost(file: Unread, error: OSError) -> Content:
-    problem: Problem = "unreadable" if isinstance(error, PermissionError) else "vanished"
-    return Content(file, None, None, (), problem, error.strerror or "")
+    """What an open that failed says of the file; trouble of our own is raised again."""
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return Content(file, None, None, (), "unreadable", error.strerror or "")
+    if error.errno in GONE:
+        return Content(file, None, None, (), "vanished", error.strerror or "")
+    raise error

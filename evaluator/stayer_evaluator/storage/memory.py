@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterable
 
+from stayer_evaluator.storage.documents import CorruptObject
 from stayer_evaluator.storage.store import ObjectExists, ObjectMissing, ObjectStore, StoreError
 
 PIECE = 1024 * 1024
@@ -32,7 +33,7 @@ class MemoryStore:
     async def get_range(self, key: str, offset: int, length: int) -> bytes:
         data = (await self.get(key))[offset : offset + length]
         if len(data) != length:
-            raise StoreError(f"{key}: wanted {length} bytes at {offset}, got {len(data)}")
+            raise CorruptObject(f"{key}: wanted {length} bytes at {offset}, there are {len(data)}")
         return data
 
     async def stream(self, key: str) -> AsyncIterator[bytes]:

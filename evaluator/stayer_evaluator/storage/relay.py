@@ -7,6 +7,7 @@ from urllib.parse import quote
 import httpx
 
 from stayer_evaluator.records import places
+from stayer_evaluator.storage.documents import CorruptObject
 from stayer_evaluator.storage.retry import RetryingStore, RetryPolicy
 from stayer_evaluator.storage.store import AccessDenied, ObjectExists, ObjectMissing, StoreError
 
@@ -49,10 +50,10 @@ class RelayStore:
             return b""
         wanted = {"Range": f"bytes={offset}-{offset + length - 1}"}
         answer = await self._send("GET", key, headers=wanted)
-        if answer.status_code not in (206, 416):
+        if answer.status_code != 206:
             raise _trouble(answer, key)
-        if answer.status_code == 416 or len(answer.content) != length:
-            raise StoreError(f"{key}: wanted {length} bytes at {offset}")
+        if len(answer.content) != length:
+            raise StoreError(f"{key}: got {len(answer.content)} of {length} bytes at {offset}")
         return answer.content
 
     async def stream(self, key: str) -> AsyncIterator[bytes]:
@@ -114,6 +115,8 @@ def _trouble(answer: httpx.Response, key: str) -> StoreError:
             return ObjectExists(key)
         case 401:
             return Unauthenticated(detail)
+        case 416:
+            return CorruptObject(f"{key}: shorter than it must be")
         case 400 | 403 | 413:
             return AccessDenied(detail)
         case _:

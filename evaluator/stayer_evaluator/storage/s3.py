@@ -71,9 +71,11 @@ class S3Store:
     async def get_range(self, key: str, offset: int, length: int) -> bytes:
         if length == 0:
             return b""
-        data = await self._run(key, lambda s3: self._get_range(s3, key, offset, length))
+        data, there = await self._run(key, lambda s3: self._get_range(s3, key, offset, length))
+        if not there.startswith(f"bytes {offset}-{offset + length - 1}/"):
+            raise CorruptObject(f"{key}: wanted {length} bytes at {offset}, there are {there}")
         if len(data) != length:
-            raise StoreError(f"{key}: wanted {length} bytes at {offset}, got {len(data)}")
+            raise StoreError(f"{key}: cut off after {len(data)} of {length} bytes")
         return data
 
     async def stream(self, key: str) -> AsyncIterator[bytes]:
@@ -126,6 +128,8 @@ class S3Store:
             return ObjectMissing(key)
         if code == "NoSuchBucket":
             return BucketMissing(f"bucket {self.settings.bucket!r} does not exist")
+        if code == "InvalidRange" or status == 416:
+            return CorruptObject(f"{key}: shorter than it must be")
         if code in EXPIRED:
             self._client = None  # the next try reads the credentials afresh
             return StoreError(detail)
@@ -155,9 +159,10 @@ class S3Store:
         _check(key, answer["Metadata"], hashlib.sha256(data).hexdigest())
         return data
 
-    def _get_range(self, s3: "S3Client", key: str, offset: int, length: int) -> bytes:
+    def _get_range(self, s3: "S3Client", key: str, offset: int, length: int) -> tuple[bytes, str]:
         wanted = f"bytes={offset}-{offset + length - 1}"
-        return s3.get_object(**self._address(key), Range=wanted)["Body"].read()
+        answer = s3.get_object(**self._address(key), Range=wanted)
+        return answer["Body"].read(), answer.get("ContentRange", "")
 
     def _list(self, s3: "S3Client", prefix: str) -> list[str]:
         pages = s3.get_paginator("list_objects_v2").paginate(
