@@ -19,7 +19,7 @@ class ProgressReport(Record):
     round: int | None = None
     step: int | None = None
     round_seconds: tuple[float, ...] = Field(
-        default=(), max_length=1000, description="of the trial's finished rounds, in order"
+        default=(), description="of the trial's finished rounds, in order"
     )
     snapshots_taken: int | None = None
     bytes_stored: int | None = None
