@@ -139,11 +139,12 @@ def test_an_issue_is_one_line_of_text():
 
 
 def test_further_checks_can_be_registered():
-    @register_check("test-no-mondays")
-    def no_mondays(journal):
+    @register_check("test-no-raffles")
+    def no_raffles(journal):  # stays registered, so it must not find anything in other tests
         for txn in journal.transactions:
-            if txn.date.weekday() == 0:
-                yield Issue("test-no-mondays", "warning", "a Monday", txn.source, txn.line)
+            if txn.payee == "raffle":
+                yield Issue("test-no-raffles", "warning", "a raffle", txn.source, txn.line)
 
-    assert "test-no-mondays" in available_checks()
-    assert found(CLEAN, "test-no-mondays") == [("test-no-mondays", "warning", 1)]
+    assert "test-no-raffles" in available_checks()
+    raffle = "2024-01-01 raffle\n  a  $1\n  b\n"
+    assert found(CLEAN + raffle, "test-no-raffles") == [("test-no-raffles", "warning", 7)]
