@@ -21,9 +21,11 @@ from stayer_evaluator.episode.config import Places, RecorderSettings, TaskSide, 
 from stayer_evaluator.episode.initial_commit import make_initial_commit
 from stayer_evaluator.episode.main import Program
 from stayer_evaluator.episode.restore import run_restore
+from stayer_evaluator.episode.trace import decode_segment
 from stayer_evaluator.records.queue import EndEntry, EpochEntry, SnapshotEntry
 from stayer_evaluator.records.reports import TerminationMessage
 from stayer_evaluator.records.task import TaskRecord, UnitRecord
+from stayer_evaluator.records.trace import TraceEvent
 from stayer_evaluator.records.trial import (
     AgentSettings,
     LoopProfile,
@@ -32,7 +34,10 @@ from stayer_evaluator.records.trial import (
     Timeouts,
     TrialDocument,
 )
+from stayer_evaluator.snapshots.base import NO_BASE
+from stayer_evaluator.snapshots.packcache import PackCache
 from stayer_evaluator.snapshots.restore import Owner
+from stayer_evaluator.snapshots.take import entry_tree
 from stayer_evaluator.storage.layout import TaskKeys, TrialKeys
 from stayer_evaluator.storage.memory import MemoryStore
 from stayer_evaluator.storage.queue import QueueReader
@@ -289,3 +294,24 @@ def read_queue(store: ObjectStore) -> list[EpochEntry | SnapshotEntry | EndEntry
 
 def snapshots(store: ObjectStore) -> list[SnapshotEntry]:
     return [entry for entry in read_queue(store) if isinstance(entry, SnapshotEntry)]
+
+
+def read_trace(store: MemoryStore) -> list[TraceEvent]:
+    """All events of all writers, by writer and number."""
+    keys = sorted(key for key in store.objects if key.startswith(f"{PREFIX}trace/"))
+    return [event for key in keys for event in decode_segment(store.objects[key])]
+
+
+async def tree_of(store: ObjectStore, entry: SnapshotEntry) -> dict[str, str]:
+    """Files of a snapshot with their text."""
+    tree = entry_tree(entry, NO_BASE)
+    with tempfile.TemporaryDirectory() as scratch:
+        packs = PackCache(Path(scratch))
+        await packs.fetch(store, tree)
+        found = {
+            os.fsdecode(path): b"".join(packs.read(piece) for piece in node.pieces).decode()
+            for path, node in tree.items()
+            if node.type == "file"
+        }
+        packs.close()
+    return found

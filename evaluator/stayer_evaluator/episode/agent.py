@@ -1,5 +1,6 @@
 """Turns a trial's agent into what each round does. The only place that knows both kinds."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +12,12 @@ from stayer_evaluator.episode.opening import Opening, fetch_gold
 from stayer_evaluator.episode.outcome import RoundEnd
 from stayer_evaluator.episode.sampler import Sampler
 from stayer_evaluator.episode.steps import ApplyDiff, BadScript, Script, Step, parse_script
-from stayer_evaluator.harnesses.catalog import harnesses
 from stayer_evaluator.harnesses.describe import CommandHarness, Harness, StepsHarness
 from stayer_evaluator.records.task import TaskRecord
 from stayer_evaluator.storage.store import AccessDenied, ObjectMissing, ObjectStore
+
+Catalog = Mapping[str, Harness]
+"""Harnesses by name."""
 
 
 class CannotStart(Exception):  # noqa: N818 (reads as what happened)
@@ -46,15 +49,17 @@ class Launched:
     compactions: int | None = None
 
 
-async def prepare_agent(store: ObjectStore, opening: Opening, side: TaskSide) -> Agent:
+async def prepare_agent(
+    store: ObjectStore, opening: Opening, side: TaskSide, catalog: Catalog
+) -> Agent:
     """Look up the harness, read the script, fetch gold where it is granted.
 
     Raises CannotStart, BadTrial, StoreError.
     """
     settings = opening.agent
-    harness = harnesses().get(settings.harness)
+    harness = catalog.get(settings.harness)
     if harness is None:
-        known = ", ".join(harnesses())
+        known = ", ".join(catalog)
         raise CannotStart(f"unknown harness {settings.harness!r}; accepted are {known}")
     script = _script(harness, settings.script)
     gold = Gold({})

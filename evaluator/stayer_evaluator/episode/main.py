@@ -11,6 +11,7 @@ from pathlib import Path
 
 import structlog
 
+from stayer_evaluator.episode.agent import Catalog
 from stayer_evaluator.episode.bench import Bench, Drained
 from stayer_evaluator.episode.config import BadSettings, RecorderSettings, read_settings
 from stayer_evaluator.episode.isolation import NotIsolated
@@ -22,6 +23,7 @@ from stayer_evaluator.episode.sampler import Sampler
 from stayer_evaluator.episode.server import SidecarServer, is_own_address
 from stayer_evaluator.episode.session import Session
 from stayer_evaluator.episode.trace import TraceWriter
+from stayer_evaluator.harnesses.catalog import harnesses
 from stayer_evaluator.records.queue import EndEntry
 from stayer_evaluator.records.reports import ProgressReport, TerminationMessage
 from stayer_evaluator.snapshots.resume import ResumeLayer
@@ -54,12 +56,14 @@ class Program:
         store: ObjectStore,
         *,
         counters: StoreCounters | None = None,
+        catalog: Catalog | None = None,
         wall: Callable[[], float] = time.time,
         own: Callable[[str], bool] = is_own_address,
     ) -> None:
         self.settings = settings
         self.store = store
         self.counters = counters or StoreCounters()
+        self.catalog = harnesses() if catalog is None else catalog
         self.wall = wall
         self.jobs = JobClient(
             settings.places.jobs, settings.places.out, patience=settings.timing.result_patience
@@ -159,7 +163,16 @@ class Program:
             pause=timing.retry_pause,
             layer_interval=timing.resume_interval,
         )
-        return Recorder(settings, self.store, opening, bench, sampler, trace, self.wall)
+        return Recorder(
+            settings,
+            self.store,
+            opening,
+            bench,
+            sampler,
+            trace,
+            catalog=self.catalog,
+            wall=self.wall,
+        )
 
     async def _drain_now(self) -> Exception | None:
         """Save what can be saved; what stood in the way, or nothing."""
@@ -191,6 +204,7 @@ class Program:
             incarnation=self.settings.incarnation,
             round=cursor.round,
             step=cursor.step,
+            round_seconds=tuple(record.seconds for record in cursor.rounds),
             snapshots_taken=0 if last is None else last.snapshot + 1,
             bytes_stored=self.counters.bytes_written,
             store_errors=self.counters.errors,
@@ -286,8 +300,22 @@ async def serve(settings: RecorderSettings) -> int:
     return code
 
 
+def log_as_json() -> None:
+    """One JSON object a line on standard error."""
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso"),
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer(),
+        ],
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
+
+
 def main() -> int:
     """Entry point of the container."""
+    log_as_json()
     try:
         settings = read_settings(os.environ)
     except BadSettings as error:

@@ -7,14 +7,20 @@ close    last snapshot, trace, `end`, termination message, quit job
 
 import asyncio
 import contextlib
-import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any
 
 import structlog
 
 from stayer_evaluator.episode import rounds
-from stayer_evaluator.episode.agent import Agent, CannotStart, Launched, launch, prepare_agent
+from stayer_evaluator.episode.agent import (
+    Agent,
+    CannotStart,
+    Catalog,
+    Launched,
+    launch,
+    prepare_agent,
+)
 from stayer_evaluator.episode.bench import Bench
 from stayer_evaluator.episode.config import RecorderSettings
 from stayer_evaluator.episode.jobs import JobClient
@@ -23,7 +29,6 @@ from stayer_evaluator.episode.prompts import build_prompt, template_digest
 from stayer_evaluator.episode.sampler import Sampler
 from stayer_evaluator.episode.trace import TraceWriter
 from stayer_evaluator.episode.transcript import upload_transcript
-from stayer_evaluator.harnesses.catalog import harnesses
 from stayer_evaluator.harnesses.describe import StepsHarness
 from stayer_evaluator.records.outcomes import FailureMode
 from stayer_evaluator.records.queue import EndEntry
@@ -43,7 +48,9 @@ class Recorder:
         bench: Bench,
         sampler: Sampler,
         trace: TraceWriter,
-        wall: Callable[[], float] = time.time,
+        *,
+        catalog: Catalog,
+        wall: Callable[[], float],
     ) -> None:
         self.settings = settings
         self.store = store
@@ -51,6 +58,7 @@ class Recorder:
         self.bench = bench
         self.sampler = sampler
         self.trace = trace
+        self.catalog = catalog
         self.wall = wall
 
     async def begin(self) -> None:
@@ -107,7 +115,8 @@ class Recorder:
             await self._round(agent, decision)
 
     async def _prepare(self) -> Agent:
-        return await prepare_agent(self.store, self.opening, self.settings.task_side)
+        side = self.settings.task_side
+        return await prepare_agent(self.store, self.opening, side, self.catalog)
 
     def _residual(self) -> tuple[str, ...]:
         last = self.sampler.last
@@ -245,7 +254,7 @@ class Recorder:
 
     @property
     def _steps_only(self) -> bool:
-        harness = harnesses().get(self.opening.agent.harness)
+        harness = self.catalog.get(self.opening.agent.harness)
         steps = isinstance(harness, StepsHarness)
         return steps and self.opening.document.snapshots.between_steps_only
 
