@@ -32,6 +32,7 @@ from local_cluster.settings import (
 
 ETCD = "http://127.0.0.1:2379"
 GANG_GATE = "--feature-gates=GenericWorkload=true"
+# The API server would go on for a minute with its open watches; requests are answered by then.
 FAREWELL = 10.0
 # There is only one; and a lost lease would end it, with nobody to start it again.
 ALONE = "--leader-elect=false"
@@ -217,8 +218,6 @@ def _api_server(places: Places, choices: Choices) -> Component:
         files=(policy, pki / "apiserver.crt"),
         ports=((NODE_ADDRESS, 6443),),
         patience=120,
-        # It lets open requests end, and watches are open for minutes.
-        farewell=20,
     )
 
 

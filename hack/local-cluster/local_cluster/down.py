@@ -72,10 +72,12 @@ def _clean_machine(places: Places) -> list[str]:
     trouble += [f"mount {path}" for path in unmount_below(places.run)]
     trouble += [f"control group {path}" for path in remove_cgroups(places.unique_name)]
     before = load_before(places)
-    trouble += restore_network(before)
+    # Without it no `up` in this directory came as far as the network: what there is of it
+    # belongs to the cluster of another directory.
     if before is not None:
+        trouble += restore_network(before)
         trouble += remove_rules(before.filter)
-    remove_outside(places, sockets, before.paths if before else ("/",))
+        remove_outside(places, sockets, before.paths)
     if not trouble:
         _remove(places.run)
     return trouble

@@ -103,15 +103,19 @@ def ensure_network(places: Places) -> None:
     address = ["ip", "address", "replace", f"{NODE_ADDRESS}/32", "dev", NODE_LINK]
     run_logged("giving the node its address", address, log)
     run_logged("raising the node's link", ["ip", "link", "set", NODE_LINK, "up"], log)
+    # The packet filter turns service addresses into pods' only after a route was found, and a
+    # machine without a default route has none.
+    route = ["ip", "route", "replace", SERVICE_NETWORK, "dev", NODE_LINK]
+    run_logged("making a route to services", route, log)
 
 
-def restore_network(before: Before | None) -> list[str]:
+def restore_network(before: Before) -> list[str]:
     """Remove our links and put the machine's settings back; return what could not be done."""
     trouble: list[str] = []
     for link in OUR_LINKS:
         if Path(f"/sys/class/net/{link}").exists():
             result = try_command(["ip", "link", "delete", link])
             trouble += [result.stderr.strip()] if result.returncode else []
-    for name, value in before.sysctls.items() if before else ():
+    for name, value in before.sysctls.items():
         (Path("/proc/sys") / name).write_text(value)
     return trouble

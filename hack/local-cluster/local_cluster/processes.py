@@ -20,6 +20,9 @@ from local_cluster.settings import write_file
 
 MARK_STATE = "STAYER_PROCESS_STATE"
 MARK_NAME = "STAYER_PROCESS_NAME"
+# Children inherit the marks, and containerd's outlive it: only a process that still runs the
+# program that it was started with is the one that the name means.
+MARK_PROGRAM = "STAYER_PROCESS_PROGRAM"
 DELETED = " (deleted)"
 
 
@@ -48,6 +51,12 @@ def parse_start_ticks(stat: str) -> int:
 def parse_process_state(stat: str) -> str:
     """The one-letter state in a /proc/PID/stat line; Z is dead and not yet buried."""
     return stat.rpartition(")")[2].split()[0]
+
+
+def parse_environ(content: bytes) -> dict[str, str]:
+    """The variables in /proc/PID/environ."""
+    pairs = (item.partition("=") for item in content.decode("utf-8", "replace").split("\0"))
+    return {name: value for name, _, value in pairs if name}
 
 
 def identify(pid: int) -> Identity | None:
@@ -97,7 +106,8 @@ class ProcessTable:
     ) -> Record:
         """Start a process in a session of its own, its output appended to `log`."""
         log.parent.mkdir(parents=True, exist_ok=True)
-        marks = {MARK_STATE: str(self._state), MARK_NAME: name}
+        program = os.path.realpath(command[0])
+        marks = {MARK_STATE: str(self._state), MARK_NAME: name, MARK_PROGRAM: program}
         with log.open("ab") as stream:
             child = subprocess.Popen(
                 command,
@@ -127,19 +137,19 @@ class ProcessTable:
         return [identity for identity, _ in self._marked()]
 
     def _marked(self) -> Iterator[tuple[Identity, str]]:
-        wanted = f"{MARK_STATE}={self._state}".encode()
-        prefix = f"{MARK_NAME}=".encode()
+        """Every living process that carries our mark, with its name; children have none."""
         for entry in Path("/proc").iterdir():
             if not entry.name.isdigit():
                 continue
             try:
-                environ = (entry / "environ").read_bytes().split(b"\0")
+                environ = parse_environ((entry / "environ").read_bytes())
             except OSError:
                 continue
-            identity = identify(int(entry.name)) if wanted in environ else None
+            ours = environ.get(MARK_STATE) == str(self._state)
+            identity = identify(int(entry.name)) if ours else None
             if identity is not None and identity.pid != os.getpid():
-                names = [item.removeprefix(prefix) for item in environ if item.startswith(prefix)]
-                yield identity, names[0].decode() if names else ""
+                is_itself = environ.get(MARK_PROGRAM) == identity.program
+                yield identity, environ.get(MARK_NAME, "") if is_itself else ""
 
     def _path(self, name: str) -> Path:
         return self._records / f"{name}.json"

@@ -1,9 +1,13 @@
 """Of the packet filter only what the cluster made is taken away."""
 
+import socket
 from pathlib import Path
 
+import pytest
+
+from local_cluster.errors import LocalClusterError
 from local_cluster.mounts import parse_mounts_below
-from local_cluster.network import find_address_conflicts
+from local_cluster.network import check_ports, find_address_conflicts
 from local_cluster.packetfilter import FilterState, parse_chains, parse_tables, plan_removal
 
 SAVE = r"""
@@ -106,3 +110,21 @@ def test_a_network_that_contains_ours_is_a_conflict() -> None:
 
 def test_our_own_links_are_none() -> None:
     assert find_address_conflicts([link("stayer-node", "10.97.0.1", 32)]) == []
+
+
+def test_every_taken_port_is_named_in_one_error() -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as one,
+        socket.create_server(("127.0.0.1", 0)) as two,
+    ):
+        taken = [server.getsockname() for server in (one, two)]
+
+        with pytest.raises(LocalClusterError) as caught:
+            check_ports(taken)
+
+    for _, port in taken:
+        assert f"127.0.0.1:{port}" in caught.value.what
+
+
+def test_an_address_that_is_not_there_yet_is_free() -> None:
+    check_ports([("198.51.100.7", 6443)])

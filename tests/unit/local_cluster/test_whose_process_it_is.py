@@ -15,13 +15,14 @@ from local_cluster.processes import (
     Identity,
     ProcessTable,
     Record,
+    end_processes,
     identify,
     is_alive,
     parse_process_state,
     parse_start_ticks,
 )
 
-SLEEP = ["sleep", "60"]
+SLEEP = ["/bin/sleep", "60"]
 
 
 @contextmanager
@@ -115,6 +116,23 @@ def test_one_that_was_started_just_before_a_kill_is_found_by_its_mark(tmp_path: 
     assert found.identity == record.identity
     assert found.content != record.content
     table.stop("sleeper", 5)
+
+
+def test_a_child_that_inherited_the_mark_is_stray_but_not_taken_for_its_parent(
+    tmp_path: Path,
+) -> None:
+    table = make_table(tmp_path)
+    script = "sleep 60 & echo ready; wait"
+    table.start("parent", ["/bin/sh", "-c", script], "", tmp_path / "log", dict(os.environ))
+    while "ready" not in (tmp_path / "log").read_text():
+        time.sleep(0.01)
+
+    table.stop("parent", 0)
+
+    assert table.find("parent") is None
+    [child] = table.stray()
+    assert child.program.endswith("sleep")
+    end_processes([child], 1)
 
 
 def test_the_mark_of_another_state_directory_is_not_ours(tmp_path: Path) -> None:
