@@ -6,7 +6,9 @@ SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
 CLUSTER := hack/local-cluster/cluster
-EXTRAS := operator evaluator cli dev
+# The first is resolved first, and the others must agree with it.
+EXTRAS := dev operator evaluator cli
+UPGRADE ?=
 # Where a cluster of your own is used, nothing is brought up or down.
 ifdef STAYER_KUBECONFIG
 WITH_CLUSTER := export KUBECONFIG="$$STAYER_KUBECONFIG";
@@ -87,11 +89,11 @@ bench: .venv/installed ## Measurements: writes per trial, starts, scale, snapsho
 	@$(WITH_CLUSTER) hack/bench
 
 .PHONY: lock
-lock: .venv/installed ## Resolve dependencies again and write requirements/*.txt
+lock: .venv/installed ## Write requirements/*.txt from pyproject.toml; UPGRADE=--upgrade for newer versions
 	@for extra in $(EXTRAS); do \
 	  echo "requirements/$$extra.txt"; \
-	  $(BIN)/uv pip compile pyproject.toml --quiet --extra $$extra --upgrade --universal --python-version 3.11 \
+	  $(BIN)/uv pip compile pyproject.toml --quiet $$( test $$extra = dev || echo --constraint requirements/dev.txt ) --extra $$extra $(UPGRADE) --universal --python-version 3.11 \
 	    --generate-hashes --no-emit-index-url --custom-compile-command "make lock" -o requirements/$$extra.txt; \
 	done
-	@$(BIN)/uv pip compile requirements/tools.in --quiet --upgrade --universal --python-version 3.11 \
+	@$(BIN)/uv pip compile requirements/tools.in --quiet $(UPGRADE) --universal --python-version 3.11 \
 	  --generate-hashes --no-emit-index-url --custom-compile-command "make lock" -o requirements/tools.txt
