@@ -28,6 +28,10 @@ exec "$4" serve --jobs "$2/jobs" --out "$2/out"
 """
 
 
+# All that pytest needs, and none of the plugins that the test's own environment has.
+_PYTEST = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments", "py.py")
+
+
 @cache
 def runner_program() -> Path:
     """The runner, built from its sources unless that was done before."""
@@ -95,7 +99,8 @@ def _lay_interpreter(root: Path) -> None:
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     packages = root / "venv/lib" / version / "site-packages"
     packages.mkdir(parents=True)
-    (packages / "box.pth").write_text(f"{root}/site-packages\n")
+    for name in _PYTEST:
+        (packages / name).symlink_to(root / "site-packages" / name)
     (root / "venv/bin").mkdir()
     (root / "venv/bin/python3").symlink_to(root / "python/bin" / version)
     (root / "venv/pyvenv.cfg").write_text(f"home = {root}/python/bin\nversion = 3\n")
