@@ -19,6 +19,8 @@ from stayer_operator.adapters.refusals import refusal, retry_after
 from stayer_operator.errors import ClusterUnavailable
 
 JSON = "application/json"
+# The keys of service-account tokens are served as the second only; 406 without it.
+ACCEPTED = f"{JSON}, application/jwk-set+json"
 MERGE_PATCH = "application/merge-patch+json"
 
 
@@ -73,7 +75,7 @@ class ApiClient:
                 ssl=connection.tls if connection.tls is not None else True,
                 limit=0,
             ),
-            headers={"Accept": JSON, "User-Agent": "stayer-operator"},
+            headers={"Accept": ACCEPTED, "User-Agent": "stayer-operator"},
         )
 
     async def close(self) -> None:

@@ -48,7 +48,8 @@ class ProgressEndpoint:
         except TokenRejected as error:
             log.info("report refused", reason=str(error))
             return web.Response(status=401, text=str(error))
-        except KeysUnavailable:
+        except KeysUnavailable as error:
+            log.warning("reports cannot be verified", error=str(error))
             return web.Response(status=503, text="tokens cannot be verified now")
         try:
             report = ProgressReport.from_bytes(await request.read())

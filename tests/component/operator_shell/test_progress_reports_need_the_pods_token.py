@@ -52,7 +52,11 @@ def api_with_keys() -> FakeApiServer:
     }
 
     async def handle(request: web.Request) -> web.Response:
-        return web.json_response(answers[request.path])
+        # As the real one does: the keys have a media type of their own and are refused otherwise.
+        kind = "application/jwk-set+json" if "jwks" in request.path else "application/json"
+        if kind not in request.headers["Accept"]:
+            return web.Response(status=406, text=f"Available representations: {kind}")
+        return web.json_response(answers[request.path], content_type=kind)
 
     server = FakeApiServer()
     server.handle = handle  # type: ignore[method-assign]
