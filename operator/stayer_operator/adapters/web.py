@@ -33,12 +33,14 @@ def monitoring(registry: CollectorRegistry, is_ready: Callable[[], bool]) -> web
 
 
 @asynccontextmanager
-async def serving(application: web.Application, port: int) -> AsyncIterator[int]:
-    """Serve on all addresses while the block runs; yields the port (for 0: the chosen one)."""
+async def serving(
+    application: web.Application, port: int, host: str | None = None
+) -> AsyncIterator[int]:
+    """Serve while the block runs, on all addresses or one; yields the port (0: one is chosen)."""
     runner = web.AppRunner(application, access_log=None, shutdown_timeout=1.0)
     await runner.setup()
     try:
-        await web.TCPSite(runner, None, port).start()
+        await web.TCPSite(runner, host, port).start()
         yield runner.addresses[0][1]
     finally:
         await runner.cleanup()

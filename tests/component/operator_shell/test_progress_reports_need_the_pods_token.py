@@ -71,7 +71,7 @@ def with_endpoint(scenario: Callable[[Post, ProgressBook], Awaitable[None]]) -> 
             verifier = TokenVerifier(ClientKeys(client), service_account="stayer-trial")
             endpoint = ProgressEndpoint(book, verifier)
             async with (
-                serving(endpoint.application(), 0) as port,
+                serving(endpoint.application(), 0, "127.0.0.1") as port,
                 aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session,
             ):
 
