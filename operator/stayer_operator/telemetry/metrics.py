@@ -25,7 +25,8 @@ class OperatorMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         """Registers everything at once, so that each series exists from the start."""
-        disable_created_metrics()  # a second series for each, which Prometheus does not need
+        # A second series for each, which Prometheus does not need.
+        disable_created_metrics()  # type: ignore[no-untyped-call]
         self.trial_duration = Histogram(
             "stayer_trial_duration_seconds",
             "From a trial's start to its end",
