@@ -92,7 +92,7 @@ class Bench:
             return ""
         job = Job(id=f"hello-{self.settings.nonce}", kind="wipe")
         self.jobs.write(job)
-        return (await self._finish(job, patience)).runner
+        return (await self._finish(job, start_patience=patience, stop_patience=0)).runner
 
     def is_running(self, key: str) -> bool:
         """Whether an earlier process of this pod announced that job of this launch."""
@@ -176,14 +176,16 @@ class Bench:
             )
         )
 
-    async def _finish(self, job: Job, start_patience: float | None = None) -> JobResult:
+    async def _finish(
+        self, job: Job, *, start_patience: float | None = None, stop_patience: float = STOP_SECONDS
+    ) -> JobResult:
         """The job's result. Raises Drained when the pod is stopped before or because it ended."""
         finish = asyncio.ensure_future(self.jobs.finish(job, start_patience=start_patience))
         stop = asyncio.ensure_future(self._draining.wait())
         try:
             await asyncio.wait((finish, stop), return_when=asyncio.FIRST_COMPLETED)
             if not finish.done():
-                await asyncio.wait((finish,), timeout=STOP_SECONDS)
+                await asyncio.wait((finish,), timeout=stop_patience)
             if not finish.done():
                 raise Drained
             result = finish.result()

@@ -126,5 +126,8 @@ def read_below(root: Path, path: str, limit: int) -> bytes:
         return b""
     finally:
         os.close(fd)
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        return b""
     with os.fdopen(file, "rb") as content:
-        return content.read(limit) if stat.S_ISREG(os.fstat(file).st_mode) else b""
+        return content.read(limit)

@@ -162,7 +162,8 @@ def _read(path: Path, limit: int) -> bytes | None:
         if error.errno in (errno.ENOENT, errno.ELOOP):
             return None
         raise
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        return None
     with os.fdopen(fd, "rb") as file:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            return None
         return file.read(limit)

@@ -32,7 +32,7 @@ from stayer_evaluator.episode.transcript import upload_transcript
 from stayer_evaluator.harnesses.describe import StepsHarness
 from stayer_evaluator.records.outcomes import FailureMode
 from stayer_evaluator.records.queue import EndEntry
-from stayer_evaluator.storage.store import ObjectStore, StoreError
+from stayer_evaluator.storage.store import ObjectStore
 
 log = structlog.get_logger(__name__)
 
@@ -60,6 +60,7 @@ class Recorder:
         self.trace = trace
         self.catalog = catalog
         self.wall = wall
+        self.last_words = ""
 
     async def begin(self) -> None:
         """Trace the start and make snapshot 0. Before /started, hence before any agent code."""
@@ -111,8 +112,14 @@ class Recorder:
                 max_rounds=agent.max_rounds,
             )
             if isinstance(decision, rounds.Finish):
-                return decision
+                return self._explained(decision)
             await self._round(agent, decision)
+
+    def _explained(self, finish: rounds.Finish) -> rounds.Finish:
+        """With what the last round said of its failure, where this process saw it."""
+        if finish.failure_mode is FailureMode.NONE or not self.last_words:
+            return finish
+        return rounds.Finish(finish.failure_mode, f"{finish.message}: {self.last_words}")
 
     async def _prepare(self) -> Agent:
         side = self.settings.task_side
@@ -195,6 +202,7 @@ class Recorder:
         changed = last is not None and last.snapshot > 0 and last.episode.round == number
         self.bench.finish_round(launched.end.failure_mode, changed=changed)
         record = self.bench.cursor.rounds[-1]
+        self.last_words = launched.end.message
         steps = [{k: v for k, v in entry.items() if k != "output"} for entry in launched.steps]
         self.trace.add(
             "round_ended",
@@ -211,34 +219,33 @@ class Recorder:
         log.info("round ended", round=number, failure_mode=record.failure_mode.value)
 
     async def _keep(self, number: int, launched: Launched) -> None:
-        """Transcript and trace; trouble here is no reason to stop the agent."""
-        try:
-            name = f"round-{number:04d}.{self.trace.writer}"
-            await upload_transcript(self.store, self.opening.keys, name, launched.output)
-            await self.trace.flush()
-        except StoreError as error:
-            if not error.retryable:
-                raise
-            log.warning("transcript or trace not stored yet", error=str(error))
+        """Make transcript and trace of the round durable. Raises StoreError."""
+        name = f"round-{number:04d}.{self.trace.writer}"
+        keys, output = self.opening.keys, launched.output
+        await self.sampler.insist(lambda: upload_transcript(self.store, keys, name, output))
+        await self.sampler.insist(self.trace.flush)
 
     async def close(self, finish: rounds.Finish) -> None:
         """Last snapshot, trace, `end` (design.md §4). Raises Fenced, StoreError."""
         await self.sampler.must_sample(reread=True)
         await self.sampler.insist(self.trace.flush)
-        cursor = self.bench.cursor
-
-        def build(number: int) -> EndEntry:
-            return EndEntry(
-                number=number,
-                writer=self.opening.queue.writer,
-                time=self.wall(),
-                failure_mode=finish.failure_mode,
-                message=finish.message,
-                episode=cursor,
-            )
-
-        await self.sampler.insist(lambda: self.opening.queue.append(build))
+        end = EndEntry(
+            number=0,
+            writer=self.opening.queue.writer,
+            time=self.wall(),
+            failure_mode=finish.failure_mode,
+            message=finish.message,
+            episode=self.bench.cursor,
+        )
+        await self.sampler.insist(lambda: self._append(end))
         log.info("ended", failure_mode=finish.failure_mode.value, message=finish.message)
+
+    async def _append(self, end: EndEntry) -> None:
+        """Append the end; an earlier try whose answer was lost may have done it."""
+        queue = self.opening.queue
+        await queue.settle()
+        if queue.end is None:
+            await queue.append(lambda number: end.model_copy(update={"number": number}))
 
     async def drain(self) -> None:
         """The pod is being stopped: one last snapshot, no `end`. Raises Fenced, StoreError.

@@ -25,7 +25,7 @@ from makers_episode import (
 from stayer_evaluator.episode.main import Program
 from stayer_evaluator.records.queue import EndEntry
 from stayer_evaluator.records.trial import LoopProfile, Timeouts
-from stayer_evaluator.storage.memory import CrashingStore, MemoryStore
+from stayer_evaluator.storage.memory import CrashingStore, FaultyStore, MemoryStore
 
 SCRIPT = """
 steps:
@@ -208,3 +208,16 @@ def test_a_restart_is_counted_and_traced_but_is_no_round():
     assert restart.writer.startswith("recorder-2-")
     assert restart.data["in_place"] is False
     assert not any(key.startswith(f"{PREFIX}verdicts") for key in store.objects)
+
+
+@pytest.mark.parametrize("kind", ["refused", "lost"])
+def test_a_store_that_fails_now_and_then_changes_nothing(calm, kind):
+    store = make_store(DOCUMENT)
+    faulty = FaultyStore(store, **{kind: range(12, 400, 3)})
+    with make_pod(DOCUMENT) as pod:
+        assert asyncio.run(play(pod, faulty)) == 0
+
+    assert faulty.calls > 30
+    assert story(store) == calm[0]
+    numbers = [event.sequence for event in read_trace(store)]
+    assert numbers == list(range(len(numbers)))

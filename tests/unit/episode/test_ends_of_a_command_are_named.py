@@ -2,6 +2,7 @@
 
 import pytest
 
+from stayer_evaluator.episode.drive_command import read_below
 from stayer_evaluator.episode.outcome import command_end, describe_result, last_line
 from stayer_evaluator.harnesses.describe import CommandHarness
 from stayer_evaluator.harnesses.transcripts.account import Account
@@ -70,3 +71,14 @@ def test_the_last_line_is_bounded_and_printable():
     assert last_line(b"first\nlast \x1b[31mred\n\n  \n") == "last  [31mred"
     assert last_line(b"\xff" * 1000) == "�" * 400
     assert last_line(b"\n") == ""
+
+
+def test_transcripts_are_read_through_no_link(tmp_path):
+    (tmp_path / "dir").mkdir()
+    (tmp_path / "dir/log").write_text("hello")
+    (tmp_path / "link").symlink_to("dir")
+    (tmp_path / "dir/also").symlink_to("log")
+
+    assert read_below(tmp_path, "dir/log", 3) == b"hel"
+    for path in ("dir", "none", "link/log", "dir/also", "dir/log/x", "none/x"):
+        assert read_below(tmp_path, path, 3) == b""

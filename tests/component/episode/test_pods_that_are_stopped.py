@@ -1,0 +1,217 @@
+"""Drain, fence, lost task containers, and pods that must not start."""
+
+import asyncio
+import os
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+from makers_episode import (
+    PREFIX,
+    Pod,
+    make_document,
+    make_pod,
+    make_store,
+    play,
+    read_queue,
+    read_trace,
+    snapshots,
+    started,
+    tree_of,
+)
+from stayer_evaluator.episode.main import Program
+from stayer_evaluator.records.queue import EndEntry, Writer
+from stayer_evaluator.records.trial import SnapshotSettings
+from stayer_evaluator.storage.layout import TrialKeys
+from stayer_evaluator.storage.queue import QueueWriter
+
+HANGING = make_document(
+    "scripted",
+    "steps: [{applyDiff: {unit: parser}}, "
+    "{run: {command: [sh, -c, 'echo half > half; touch $HOME/ready; sleep 300']}}]",
+    snapshots=SnapshotSettings(interval_seconds=1),
+)
+
+
+async def begin(pod: Pod, program: Program) -> "asyncio.Future[int]":
+    """A pod at work, in the middle of the second step."""
+    pod.seed()
+    life = asyncio.ensure_future(program.run())
+    assert await started(program, life)
+    pod.restore()
+    pod.start_runner()
+    ready = pod.home / "ready"
+    while not ready.exists() and not life.done():  # noqa: ASYNC110 (a file, no event)
+        await asyncio.sleep(0.01)
+    return life
+
+
+def terminate(pod: Pod) -> None:
+    """SIGTERM to the runner as the kubelet sends it: to PID 1 of the container."""
+    unshare = pod.runners[0].pid
+    children = Path(f"/proc/{unshare}/task/{unshare}/children").read_text().split()
+    os.kill(int(children[0]), signal.SIGTERM)
+
+
+def test_a_stopped_pod_takes_a_last_snapshot_and_writes_no_end():
+    store = make_store(HANGING)
+
+    async def scenario(pod: Pod) -> int:
+        program = Program(pod.settings, store)
+        life = await begin(pod, program)
+        terminate(pod)
+        await program.drain()  # what the kubelet's preStop call does, at the same time
+        assert life.done() or program.settled.is_set()
+        code = await life
+        await program.server.close()
+        return code
+
+    with make_pod(HANGING) as pod:
+        assert asyncio.run(scenario(pod)) == 143
+        assert pod.runners[0].wait(10) == 143
+        message = pod.termination()
+
+    last = read_queue(store)[-1]
+    assert last.kind == "snapshot"
+    assert asyncio.run(tree_of(store, snapshots(store)[-1]))["half"] == "half\n"
+    assert (message.kind, message.snapshots_taken) == ("stopped", snapshots(store)[-1].snapshot + 1)
+
+
+def test_between_steps_only_means_that_half_a_step_is_no_snapshot():
+    document = HANGING.model_copy(update={"snapshots": SnapshotSettings(between_steps_only=True)})
+    store = make_store(document)
+
+    async def scenario(pod: Pod) -> int:
+        program = Program(pod.settings, store)
+        life = await begin(pod, program)
+        terminate(pod)
+        await program.drain()
+        code = await life
+        await program.server.close()
+        return code
+
+    with make_pod(document) as pod:
+        assert asyncio.run(scenario(pod)) == 143
+
+    assert [entry.episode.step for entry in snapshots(store)] == [None, 0]
+
+
+def test_a_task_container_that_ends_by_itself_is_no_end_of_the_episode():
+    store = make_store(HANGING)
+
+    async def scenario(pod: Pod) -> int:
+        program = Program(pod.settings, store)
+        life = await begin(pod, program)
+        pod.runners[0].kill()
+        await asyncio.sleep(0.1)
+        await program.drain()  # the kubelet ends the sidecar once the main container is gone
+        code = await life
+        await program.server.close()
+        return code
+
+    with make_pod(HANGING) as pod:
+        assert asyncio.run(scenario(pod)) == 143
+    assert read_queue(store)[-1].kind == "snapshot"
+
+
+def test_a_pod_that_is_stopped_before_its_task_starts_ends_too():
+    store = make_store(HANGING)
+
+    async def scenario(pod: Pod) -> int:
+        pod.seed()
+        program = Program(pod.settings, store)
+        life = asyncio.ensure_future(program.run())
+        assert await started(program, life)
+        await program.drain()
+        code = await life
+        await program.server.close()
+        return code
+
+    with make_pod(HANGING) as pod:
+        assert asyncio.run(scenario(pod)) == 143
+        assert pod.termination().kind == "stopped"
+
+
+def test_an_old_recorder_stops_its_agent_once_another_pod_has_taken_over():
+    store = make_store(HANGING)
+
+    async def scenario(old: Pod) -> int:
+        program = Program(old.settings, store)
+        life = await begin(old, program)
+        writer = Writer(incarnation=2, nonce="successor")
+        await QueueWriter.begin(store, TrialKeys(PREFIX), writer, 0.0)
+        (old.workspace / "news").write_text("makes the next sample differ")
+        code = await life
+        await program.server.close()
+        return code
+
+    with make_pod(HANGING) as old:
+        assert asyncio.run(scenario(old)) == 3
+        assert old.runners[0].wait(10) == 0
+        assert old.termination().kind == "fenced"
+
+    assert read_queue(store)[-1].writer == Writer(incarnation=2, nonce="successor")
+
+
+def test_an_old_recorder_that_is_started_again_takes_nothing_back():
+    store = make_store(HANGING)
+    with make_pod(HANGING, incarnation=2) as new:
+
+        async def scenario(pod: Pod) -> None:
+            program = Program(pod.settings, store)
+            life = await begin(pod, program)
+            life.cancel()
+            await asyncio.wait((life,))
+            await program.server.close()
+
+        asyncio.run(scenario(new))
+    before = dict(store.objects)
+
+    with make_pod(HANGING, incarnation=1) as old:
+        assert asyncio.run(play(old, store)) == 3
+        assert old.termination().kind == "fenced"
+
+    assert store.objects == before
+
+
+def test_a_pod_that_reaches_what_it_must_not_does_not_start():
+    store = make_store(HANGING)
+
+    async def scenario(pod: Pod) -> int:
+        server = await asyncio.start_server(lambda r, w: w.close(), "127.0.0.1", 0)
+        address = server.sockets[0].getsockname()[:2]
+        program = Program(replace(pod.settings, must_fail=(address,)), store)
+        code = await program.run()
+        await program.server.close()
+        server.close()
+        return code
+
+    with make_pod(HANGING) as pod:
+        assert asyncio.run(scenario(pod)) == 4
+        message = pod.termination()
+
+    assert (message.kind, message.reason) == ("error", "IsolationNotEnforced")
+    assert read_queue(store) == []
+
+
+def test_a_document_that_is_not_the_trials_stops_the_recorder():
+    store = make_store(HANGING)
+    with make_pod(make_document("nop")) as pod:
+        assert asyncio.run(play(pod, store)) == 1
+        message = pod.termination()
+
+    assert message.reason == "RecorderFailed"
+    assert "sha256" in message.message
+
+
+def test_an_unknown_harness_is_a_failed_start_that_names_the_known_ones():
+    document = make_document("astrologer")
+    store = make_store(document)
+    with make_pod(document) as pod:
+        assert asyncio.run(play(pod, store)) == 0
+
+    end = read_queue(store)[-1]
+    assert isinstance(end, EndEntry)
+    assert end.failure_mode == "agent_startup_error"
+    assert "accepted are nop, oracle, scripted" in end.message
+    assert not [event for event in read_trace(store) if event.type == "round_started"]
