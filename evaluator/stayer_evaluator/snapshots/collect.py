@@ -12,7 +12,7 @@ from stayer_evaluator.records.queue import PathReport
 from stayer_evaluator.snapshots import names
 from stayer_evaluator.snapshots.directories import OPEN_DIRECTORY
 from stayer_evaluator.snapshots.excludes import Filter
-from stayer_evaluator.snapshots.index import Index, Problem, Seen
+from stayer_evaluator.snapshots.index import RACY_WINDOW_NS, Index, Problem, Seen
 from stayer_evaluator.snapshots.manifest import Node, Piece, Tree
 from stayer_evaluator.snapshots.pack import Pack
 from stayer_evaluator.snapshots.reading import Content, Reading
@@ -22,7 +22,7 @@ from stayer_evaluator.storage.store import ObjectStore
 
 T = TypeVar("T")
 PASSES = 3
-"""Walks of one collection: the tree is taken as it is after the last, however it moves."""
+"""Readings of one collection: the tree is taken as it is after the last, however it moves."""
 MAX_REPORTS = 1000
 WORKERS = max(2, min(4, os.cpu_count() or 2))
 
@@ -97,7 +97,7 @@ class Collector:
         """
         if self._root is None:
             self._root = os.open(self.root, OPEN_DIRECTORY)
-        scan = await self._walk(self._root, {} if reread else self._index, confirm=False)
+        scan = await self._walk(self._root, {} if reread else self._index)
         if not scan.unread and not scan.changed:
             self._index = scan.index
             return None
@@ -121,21 +121,25 @@ class Collector:
             reading = Reading(root, self.known.keys() | pieces.keys(), self._pool, WORKERS)
             await self._upload_all(reading, scan, pieces, uploads)
             bytes_read += reading.bytes
+            moving = [content for content in reading.contents if content.moving]
             with collector_paused():
-                self._take_over(scan, reading.contents, pieces)
-            if again == PASSES:
+                self._take_over(scan, reading.contents, pieces, last=again == PASSES)
+            news = scan.changed or not all(file.again for file in scan.unread)
+            if again == PASSES or not (moving or news):
                 break
-            scan = await self._walk(root, scan.index, confirm=True)
+            if moving:
+                await asyncio.sleep(RACY_WINDOW_NS / 1e9)
+            scan = await self._walk(root, scan.index)
             if not scan.unread and not scan.changed:
                 break
         with collector_paused():
             tree = tree_of(scan.index)
         return Collected(tree, reports_of(scan), bytes_read, scan.index, pieces, uploads)
 
-    async def _walk(self, root: int, index: Index, *, confirm: bool) -> Scan:
+    async def _walk(self, root: int, index: Index) -> Scan:
         def run() -> Scan:
             with collector_paused():
-                return walk(root, index, self._excludes, self._limits, confirm=confirm)
+                return walk(root, index, self._excludes, self._limits)
 
         return await self._drive(run)
 
@@ -159,7 +163,9 @@ class Collector:
         finally:
             self._driver.submit(packs.close)
 
-    def _take_over(self, scan: Scan, contents: list[Content], pieces: dict[str, Piece]) -> None:
+    def _take_over(
+        self, scan: Scan, contents: list[Content], pieces: dict[str, Piece], *, last: bool
+    ) -> None:
         """Put what was read in the place of what was asked for."""
         for content in contents:
             listing = scan.index[content.file.directory]
@@ -168,14 +174,17 @@ class Collector:
                 path = content.file.directory + content.file.name
                 scan.problems.append((path, "vanished", content.detail))
             else:
-                listing[content.file.name] = self._seen(content, pieces)
+                listing[content.file.name] = self._seen(content, pieces, last=last)
 
-    def _seen(self, content: Content, pieces: dict[str, Piece]) -> Seen:
+    def _seen(self, content: Content, pieces: dict[str, Piece], *, last: bool) -> Seen:
+        problem, detail = content.problem, content.detail
         if content.soft is None:
-            return Seen(None, content.file.signature, None, content.problem, content.detail)
+            return Seen(content.file.signature, content.file.signature, None, problem, detail)
+        if last and content.moving and problem is None:
+            problem, detail = "unstable", "changed just before it was read, again and again"
         found = tuple(pieces.get(digest) or self.known[digest] for digest in content.hashes)
         node = Node("file", content.soft[4] & 0o777, content.soft[0], pieces=found)
-        return Seen(content.signature, content.soft, node, content.problem, content.detail)
+        return Seen(content.signature, content.soft, node, problem, detail)
 
 
 @dataclass(slots=True)

@@ -4,10 +4,13 @@ from typing import Literal, NamedTuple
 
 from stayer_evaluator.snapshots.manifest import Node
 
-RACY_WINDOW_NS = 50_000_000
-"""A change less than this before its reading may share the timestamp of a change after it: file
-times advance with the kernel's tick (10 ms at the slowest), and git's racy rule applies. Only the
-ctime counts, as anybody can set an mtime (security.md W10)."""
+RACY_WINDOW_NS = 20_000_000
+"""A file that changed less than this before its reading may be written to at that very moment, and
+a change after it may carry the same time: file times advance with the kernel's tick (10 ms at the
+slowest), and a write sets them before it copies its bytes. Only the ctime counts, as anybody can
+set an mtime (security.md W10)."""
+FUTURE_NS = 1_000_000_000
+"""A ctime that far ahead of the clock is left from before the clock was set back."""
 
 Signature = tuple[int, int, int, int, int]
 """Size, mtime, ctime (ns), inode, mode with type."""
@@ -32,7 +35,7 @@ class Seen(NamedTuple):
     signature: Signature | None
     """None: read it again at the next walk, whatever its times say."""
     soft: Signature | None
-    """As seen, even where it may not be trusted at the next walk."""
+    """As seen, even where it may not be trusted."""
     node: Node | None
     """None: the path is left out, for the reason in `problem`."""
     problem: Problem | None = None

@@ -35,6 +35,11 @@ class Content(NamedTuple):
     problem: Problem | None = None
     detail: str = ""
 
+    @property
+    def moving(self) -> bool:
+        """Changed while it was read, or so shortly before that nobody can tell."""
+        return self.soft is not None and self.signature is None
+
 
 class Reading:
     """One pass over the unread files of a walk. Iterate `packs`, then look at `contents`.
@@ -119,6 +124,7 @@ class Reading:
             return
         finally:
             os.close(fd)
+        self.bytes += size
         hashes = (self._take(size),) if size else ()
         self.contents.append(_content(file, signature, read_at, hashes, stable=stable))
 
@@ -145,7 +151,13 @@ class Reading:
         hashes: list[str] = []
         read = 0
         for offset in range(0, before[0], CHUNK):
-            size = _read_chunk(fd, offset, self._draft.room()[: min(CHUNK, before[0] - offset)])
+            room = self._draft.room()[: min(CHUNK, before[0] - offset)]
+            if _is_hole(fd, offset, len(room)):
+                room[:] = bytes(len(room))
+                size = len(room)
+            else:
+                size = os.preadv(fd, [room], offset)
+                self.bytes += size
             if not size:
                 break
             read += size
@@ -158,7 +170,6 @@ class Reading:
 
     def _take(self, size: int) -> str:
         """Keep `size` bytes read into the draft if they are new; returns their hash."""
-        self.bytes += size
         digest = content_hash(self._draft.room()[:size])
         if digest not in self._packed and digest not in self._known:
             self._packed.add(digest)
@@ -183,7 +194,7 @@ def _read_stable(fd: int, walked: Signature, room: memoryview) -> tuple[int, Sig
     attempt = 0
     while True:
         attempt += 1
-        size = _read_into(fd, room[:CHUNK], 0)
+        size = _read_into(fd, room[:CHUNK])
         after = signature_of(os.fstat(fd))
         if size is None or not stat.S_ISREG(after[4]):
             raise _OtherType
@@ -195,26 +206,22 @@ def _read_stable(fd: int, walked: Signature, room: memoryview) -> tuple[int, Sig
         before = after
 
 
-def _read_into(fd: int, room: memoryview, offset: int) -> int | None:
-    """Bytes read at `offset`; None for what has no positions."""
+def _read_into(fd: int, room: memoryview) -> int | None:
+    """Bytes read from the start; None for what has no positions."""
     try:
-        return os.preadv(fd, [room], offset)
+        return os.preadv(fd, [room], 0)
     except OSError as error:
         if error.errno in (errno.ESPIPE, errno.EISDIR, errno.EINVAL, errno.ENXIO):
             return None
         raise
 
 
-def _read_chunk(fd: int, offset: int, room: memoryview) -> int:
-    """Fill `room` from `offset`, fewer bytes at the end of the file; holes are not read (W5)."""
+def _is_hole(fd: int, offset: int, length: int) -> bool:
+    """Whether nothing is stored there, so that it need not be read (security.md W5)."""
     try:
-        hole = os.lseek(fd, offset, os.SEEK_DATA) >= offset + len(room)
+        return os.lseek(fd, offset, os.SEEK_DATA) >= offset + length
     except OSError:  # no data up to the end of the file, or the file is shorter now
-        hole = os.fstat(fd).st_size >= offset + len(room)
-    if not hole:
-        return os.preadv(fd, [room], offset)
-    room[:] = bytes(len(room))
-    return len(room)
+        return os.fstat(fd).st_size >= offset + length
 
 
 def _content(

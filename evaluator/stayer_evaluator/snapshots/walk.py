@@ -18,6 +18,7 @@ from stayer_evaluator.snapshots import names
 from stayer_evaluator.snapshots.directories import OPEN_DIRECTORY
 from stayer_evaluator.snapshots.excludes import ALWAYS_KEPT, Filter
 from stayer_evaluator.snapshots.index import (
+    FUTURE_NS,
     RACY_WINDOW_NS,
     Index,
     Listing,
@@ -49,6 +50,8 @@ class Unread(NamedTuple):
     directory: str
     name: str
     signature: Signature
+    again: bool = False
+    """It looks as it did when it was read last, which was too soon after a change."""
 
 
 @dataclass(slots=True)
@@ -70,27 +73,23 @@ class _Overflow(Exception):  # noqa: N818 (steers, is no error)
     """More than the limits allow: walk again in order."""
 
 
-def walk(
-    root: int, index: Index, excludes: Filter, limits: Limits, *, confirm: bool = False
-) -> Scan:
+def walk(root: int, index: Index, excludes: Filter, limits: Limits) -> Scan:
     """Look at the tree under the directory descriptor `root`.
 
-    With `confirm`, files that were read a moment ago and look the same are not read again.
     Beyond a limit a second walk, sorted by name, decides what is left out, so that equal trees
     give equal snapshots. Raises OSError when the root itself cannot be listed.
     """
     try:
-        return _Walk(index, excludes, limits, confirm).run(root)
+        return _Walk(index, excludes, limits).run(root)
     except _Overflow:
-        return _OrderedWalk(index, excludes, limits, confirm).run(root)
+        return _OrderedWalk(index, excludes, limits).run(root)
 
 
 class _Walk:
-    def __init__(self, index: Index, excludes: Filter, limits: Limits, confirm: bool) -> None:
+    def __init__(self, index: Index, excludes: Filter, limits: Limits) -> None:
         self.old = index
         self.excludes = excludes
         self.limits = limits
-        self.confirm = confirm
         self.scan = Scan(started_ns=time.time_ns())
 
     def run(self, root: int) -> Scan:
@@ -192,6 +191,8 @@ class _Walk:
         scan.entries += len(fresh)
         scan.bytes += size
         scan.changed = scan.changed or len(fresh) != len(known)
+        if scan.entries > self.limits.files or scan.bytes > self.limits.bytes:
+            self._overflow()
 
     def _folder(
         self,
@@ -222,23 +223,19 @@ class _Walk:
         unread: list[Unread],
     ) -> int:
         """Anything but a directory that is new or looks different; returns the bytes it adds."""
-        if self.scan.entries + len(fresh) >= self.limits.files or self.scan.bytes > (
-            self.limits.bytes
-        ):
+        if self.scan.entries + len(fresh) >= self.limits.files:
             self._overflow()
         if seen is None and self.excludes.leaves_out(directory, name):
             return 0
         signature = signature_of(status)
-        if self.confirm and seen is not None and seen.soft == signature:
-            fresh[name] = seen
-            return status.st_size
         if not stat.S_ISREG(status.st_mode):
             now = _special(fd, directory + name, name, signature, self.scan.started_ns)
         elif status.st_size > self.limits.bytes:
             now = _oversized(status, signature)
         else:
             fresh[name] = Seen(None, signature, seen.node if seen else None)
-            unread.append(Unread(directory, name, signature))
+            again = seen is not None and seen.soft == signature
+            unread.append(Unread(directory, name, signature, again))
             return status.st_size
         fresh[name] = now
         if seen is None or (seen.node, seen.problem) != (now.node, now.problem):
@@ -258,8 +255,8 @@ class _Budget:
 class _OrderedWalk(_Walk):
     """Lists by name and leaves out what is beyond the limits."""
 
-    def __init__(self, index: Index, excludes: Filter, limits: Limits, confirm: bool) -> None:
-        super().__init__(index, excludes, limits, confirm)
+    def __init__(self, index: Index, excludes: Filter, limits: Limits) -> None:
+        super().__init__(index, excludes, limits)
         self.rest = _Budget(limits.files, limits.bytes)
         self.kept = _Budget(KEPT_ENTRIES, KEPT_BYTES)
 
@@ -319,8 +316,9 @@ def signature_of(status: os.stat_result) -> Signature:
 
 
 def settled(signature: Signature, read_at_ns: int) -> Signature | None:
-    """The signature if it may be trusted next time, None under the racy rule."""
-    return signature if signature[2] < read_at_ns - RACY_WINDOW_NS else None
+    """The signature if it may be trusted, None when the file changed around its reading."""
+    since = read_at_ns - signature[2]
+    return None if -FUTURE_NS < since < RACY_WINDOW_NS else signature
 
 
 def _special(fd: int, path: str, name: str, signature: Signature, now_ns: int) -> Seen:
