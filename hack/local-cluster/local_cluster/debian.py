@@ -25,7 +25,15 @@ RUN_PACKAGES = (
     "procps",
     "util-linux",
 )
-BUILD_PACKAGES = ("buildah", "debootstrap", "gcc", "libc6-dev", "libseccomp-dev", "pkg-config")
+BUILD_PACKAGES = (
+    "buildah",
+    "ca-certificates",
+    "debootstrap",
+    "gcc",
+    "libc6-dev",
+    "libseccomp-dev",
+    "pkg-config",
+)
 # Unpacked only, never installed: on a machine with an init system the packages of servers
 # would start them.
 CNI_PACKAGE = "containernetworking-plugins"

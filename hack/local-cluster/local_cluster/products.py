@@ -135,6 +135,10 @@ def _build(recipe: Recipe, product: Path, go: Path, log: Path) -> None:
         source = _lay_out_source(recipe, work / "source", go, log)
         command = [go, "build", *flags, "-o", programs / recipe.name, "."]
         run_logged(what, command, log, env=env, cwd=source, advice=BUILD_ADVICE)
+        if not recipe.module_files:
+            # To be pinned by whoever likes the result.
+            for name in ("go.mod", "go.sum"):
+                shutil.copy(source / name, work / name)
         shutil.rmtree(source)
     work.rename(product)
 
