@@ -297,7 +297,9 @@ class RunSpec(ApiModel):
     )
     suspend: bool = Field(
         default=False,
-        description="Start no further trials; those that hold pods go on to their end.",
+        description="Hold the run as a Job is held: pods of active trials are deleted after a last "
+        "snapshot and none is created. Set back to false, trials resume where they were; it counts "
+        "as no infrastructure restart.",
     )
     cancel: bool = Field(
         default=False, description="End every trial now and start none. It cannot be taken back."
