@@ -10,7 +10,7 @@ from stayer_evaluator.adjudication.history import History
 from stayer_evaluator.adjudication.ports import Trace
 from stayer_evaluator.episode.trace import decode_segment
 from stayer_evaluator.records.outcomes import FailureMode, TrialKind, UnitState
-from stayer_evaluator.records.queue import SnapshotEntry, Writer
+from stayer_evaluator.records.queue import Writer
 from stayer_evaluator.records.results import Metrics, TrialResults
 from stayer_evaluator.records.task import Inventory, TaskRecord
 from stayer_evaluator.records.trace import TraceEvent
@@ -78,7 +78,7 @@ def trial_results(
         user_namespace=user_namespace,
         started=history.epochs[0].time if history.epochs else None,
         ended=end.time,
-        bytes_stored=bytes_stored(history.snapshots),
+        bytes_stored=history.bytes_stored,
     )
 
 
@@ -101,17 +101,6 @@ def _outcome(
     if mode == FailureMode.NONE and UnitState.TIMEOUT in states.values():
         return FailureMode.TEST_TIMEOUT, message
     return mode, message
-
-
-def bytes_stored(snapshots: Iterable[SnapshotEntry]) -> int:
-    """Bytes of the trial's own packs: each ends where its last content ends."""
-    ends: dict[str, int] = {}
-    for entry in snapshots:
-        for file in entry.changed:
-            for chunk in file.chunks:
-                pack = entry.packs[chunk.pack]
-                ends[pack] = max(ends.get(pack, 0), chunk.offset + chunk.length)
-    return sum(end for pack, end in ends.items() if not pack.startswith("tasks/"))
 
 
 async def read_segments(

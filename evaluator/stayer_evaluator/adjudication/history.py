@@ -13,7 +13,11 @@ from stayer_evaluator.records.verdict import Verdict
 
 @dataclass(slots=True)
 class History:
-    """Entries as read, verdicts as found or made, and how far the queue has been considered."""
+    """Entries as read, verdicts as found or made, and how far the queue has been considered.
+
+    Of snapshots only what scores need is kept: their file lists are read again when they are
+    adjudicated, so that memory does not grow with the length of an episode.
+    """
 
     snapshots: list[SnapshotEntry] = field(default_factory=list)
     epochs: list[EpochEntry] = field(default_factory=list)
@@ -21,16 +25,29 @@ class History:
     verdicts: dict[int, Verdict] = field(default_factory=dict)
     considered: int = -1
     """Queue number up to which nothing waits."""
+    _packs: dict[str, int] = field(default_factory=dict)
 
     def add(self, entry: EpochEntry | SnapshotEntry | EndEntry) -> None:
         """The next entry of the queue."""
         match entry:
             case SnapshotEntry():
-                self.snapshots.append(entry)
+                self._count_packs(entry)
+                self.snapshots.append(slim(entry))
             case EpochEntry():
                 self.epochs.append(entry)
             case EndEntry():
                 self.end = entry
+
+    @property
+    def bytes_stored(self) -> int:
+        """Bytes of the trial's own packs: each ends where its last content ends."""
+        return sum(end for pack, end in self._packs.items() if not pack.startswith("tasks/"))
+
+    def _count_packs(self, entry: SnapshotEntry) -> None:
+        for file in entry.changed:
+            for chunk in file.chunks:
+                pack = entry.packs[chunk.pack]
+                self._packs[pack] = max(self._packs.get(pack, 0), chunk.offset + chunk.length)
 
     @property
     def waiting(self) -> tuple[SnapshotEntry, ...]:
@@ -60,3 +77,8 @@ class History:
     def in_order(self) -> Iterator[Verdict]:
         """Verdicts in queue order."""
         return (self.verdicts[number] for number in sorted(self.verdicts))
+
+
+def slim(entry: SnapshotEntry) -> SnapshotEntry:
+    """The entry without its lists of paths."""
+    return entry.model_copy(update={"packs": (), "changed": (), "removed": (), "reports": ()})

@@ -23,7 +23,7 @@ from stayer_evaluator.adjudication.inventory import GoldRun, TakenInventory, tak
 from stayer_evaluator.adjudication.ports import Jobs, Places, Progress
 from stayer_evaluator.adjudication.suites.files import prepare_suite, read_suite, suite_by_name
 from stayer_evaluator.adjudication.tries import Tries
-from stayer_evaluator.adjudication.worker import Clock, Task, Worker
+from stayer_evaluator.adjudication.worker import Clock, Task, Worker, packed_logs
 from stayer_evaluator.episode.trace import TraceWriter
 from stayer_evaluator.records import places as known_places
 from stayer_evaluator.records.outcomes import FailureMode, TrialKind
@@ -136,9 +136,17 @@ async def _run_inventory(session: Session) -> Outcome:
             runner=session.runner,
         )
     )
+    await _keep_logs(session, taken)
     results = _inventory_results(session, taken, started)
     await create_or_read(session.store, session.keys.results, results.to_bytes())
     return Outcome(results=results, inventory=taken.inventory)
+
+
+async def _keep_logs(session: Session, taken: TakenInventory) -> None:
+    """What gold printed where it did not pass, for whoever mends the task."""
+    if taken.logs:
+        key = session.keys.log(f"inventory-{session.writer.nonce}.log.zst")
+        await session.store.create(key, packed_logs(taken.logs))
 
 
 def _inventory_results(session: Session, taken: TakenInventory, started: float) -> TrialResults:
@@ -183,12 +191,13 @@ async def _run_attempt(session: Session) -> Outcome:
     base = await read_base(session.store, session.task_keys) if inventory.base_manifest else NO_BASE
     if base.sha256 != inventory.base_manifest:
         raise CorruptObject("the base manifest is not the one that the inventory names")
+    reader = session.new_reader(session.store, session.keys)
     worker = Worker(
         task=_task(session, record, inventory, gate),
-        evidence=Evidence(session.store, base, packs),
+        evidence=Evidence(session.store, reader, base, packs),
         store=session.store,
         keys=session.keys,
-        reader=session.new_reader(session.store, session.keys),
+        reader=reader,
         tries=Tries(session.store, session.keys, session.writer),
         writer=session.writer,
         trace=trace,

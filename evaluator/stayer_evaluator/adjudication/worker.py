@@ -5,7 +5,7 @@ both and goes on. A verdict is created once; whoever comes second adopts the fir
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import zstandard
@@ -19,7 +19,6 @@ from stayer_evaluator.adjudication.history import History
 from stayer_evaluator.adjudication.ports import Places, Progress, Trace
 from stayer_evaluator.adjudication.sitting import Sitting, sit
 from stayer_evaluator.adjudication.tries import Tries
-from stayer_evaluator.records.outcomes import UnitState
 from stayer_evaluator.records.queue import SnapshotEntry, Writer
 from stayer_evaluator.records.reports import ProgressReport
 from stayer_evaluator.records.trial import TrialDocument
@@ -141,7 +140,7 @@ class Worker:
 
     async def _candidate(self, entry: SnapshotEntry) -> Candidate:
         try:
-            size = await self.evidence.diff_lines(entry, self.history.snapshots[0])
+            size = await self.evidence.diff_lines(entry, self.history.snapshots[0].number)
         except (CorruptObject, ObjectMissing):
             size = 0  # the sitting finds out and says so
         return Candidate(
@@ -203,7 +202,7 @@ class Worker:
         self, entry: SnapshotEntry, last: bool, logs: list[tuple[str, bytes]]
     ) -> Sitting:
         try:
-            tree: Tree = await self.evidence.tree(entry)
+            tree: Tree = await self.evidence.tree(entry.number)
         except (CorruptObject, ObjectMissing):
             return self._given_up("evidence", last)
         restore = self.evidence.restorer(tree, self.task.places.workspace)
@@ -248,15 +247,14 @@ class Worker:
         """Tails of what the runs of units that did not pass printed, for people."""
         if not logs:
             return
-        text = b"".join(b"=== %s ===\n%s\n" % (name.encode(), log) for name, log in logs)
         name = f"adjudication-{verdict.number:08d}-{self.writer.nonce}.log.zst"
-        data = zstandard.ZstdCompressor().compress(text)
-        await self.store.create(self.keys.log(name), data)
+        await self.store.create(self.keys.log(name), packed_logs(logs))
 
     async def _read_verdict(self, number: int) -> Verdict:
         return Verdict.from_bytes(await self.store.get(self.keys.verdict(number)))
 
 
-def final_states(verdict: Verdict, tested: frozenset[str]) -> dict[str, UnitState]:
-    """S at the last snapshot, of the units with tests."""
-    return {unit: result.state for unit, result in verdict.results.items() if unit in tested}
+def packed_logs(logs: Iterable[tuple[str, bytes]]) -> bytes:
+    """Named logs one after the other, zstd-compressed."""
+    text = b"".join(b"=== %s ===\n%s\n" % (name.encode(), log) for name, log in logs)
+    return zstandard.ZstdCompressor().compress(text)
