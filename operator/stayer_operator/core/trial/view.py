@@ -168,5 +168,5 @@ class TrialView:
 
     @property
     def has_pods(self) -> bool:
-        """A current incarnation has a pod, or is about to show one."""
-        return any(self.life(role) in (Life.LIVE, Life.POSTED, Life.OVER) for role in self.roles)
+        """A current incarnation that still has work to do has a pod, or is about to show one."""
+        return any(self.life(role) in (Life.LIVE, Life.POSTED, Life.OVER) for role in self.needed)
