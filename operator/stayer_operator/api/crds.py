@@ -33,7 +33,7 @@ RUN_COLUMNS = (
     _column("Benchmark", ".spec.benchmark", "string", "The benchmark."),
     _column("Phase", ".status.phase", "string", "Where the run stands."),
     _column("Trials", ".status.trialsSummary", "string", "Attempts ended / all."),
-    _column("Running", ".status.trials.running", "integer", "Attempts whose agent works."),
+    _column("Running", ".status.trials.active", "integer", "Attempts that hold pods."),
     _column("Resolved", ".status.resolvedRate", "string", "Share of the finished attempts."),
     _column("Regressions", ".status.regressions", "integer", "Regression events."),
     _AGE,

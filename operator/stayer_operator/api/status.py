@@ -32,6 +32,9 @@ class TrialCounts(ApiModel):
     admitted: int = Field(description="Pods created, not yet running.")
     running: int = Field(description="The agent works.")
     draining: int = Field(description="The agent ended, snapshots are adjudicated.")
+    active: int = Field(
+        default=0, description="Hold pods now: admitted, running and draining together."
+    )
     succeeded: int = Field(description="Ended with a valid result, whatever its score.")
     failed: int = Field(description="Ended without one (infra_error).")
     cancelled: int = Field(description="Ended by a cancel.")

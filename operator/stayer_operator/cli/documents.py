@@ -72,7 +72,7 @@ def run_row(run: Document, now: float) -> tuple[object, ...]:
 
 def running(trials: Document) -> int:
     """Trials that hold pods now."""
-    return sum(trials.get(phase, 0) for phase in ("admitted", "running", "draining"))
+    return int(trials.get("active", 0))
 
 
 def waiting_reason(run: Document) -> str:

@@ -35,7 +35,7 @@ def test_a_run_without_status_is_pending_with_nothing_done():
 
 
 def test_failed_and_cancelled_trials_are_done_and_draining_ones_still_run():
-    trials = {"total": 9, "succeeded": 2, "failed": 1, "cancelled": 1, "running": 2, "draining": 3}
+    trials = {"total": 9, "succeeded": 2, "failed": 1, "cancelled": 1, "active": 5}
     run = {"metadata": {"name": "r"}, "spec": {}, "status": {"phase": "Running", "trials": trials}}
 
     row = run_row(run, NOW)

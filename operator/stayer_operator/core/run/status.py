@@ -67,6 +67,7 @@ def _numbers(assessment: Assessment, census: Census, judgement: Judgement) -> di
     never = census.planned - len(census.current)  # attempts without a Trial
     cancelled = assessment.spec is not None and assessment.spec.cancel and judgement.is_complete
     counts["cancelled" if cancelled else "pending"] += never
+    counts["active"] = counts["admitted"] + counts["running"] + counts["draining"]
     done = counts["succeeded"] + counts["failed"] + counts["cancelled"]
     finished = counts["succeeded"] + counts["failed"]
     resolved = sum(trial.resolved is True for trial in census.current.values())
