@@ -11,7 +11,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -46,6 +46,7 @@ log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
 RETRY_SECONDS = 2.0
+ENDING_SECONDS = 12.0  # below the pod's termination grace
 STORE_DEADLINE = 10.0  # of one call; the queue's back-off goes on from there
 
 
@@ -73,6 +74,7 @@ class Operator:
         self._connection = connection
         self._sight = Sight()
         self._stop = asyncio.Event()
+        self._broken = asyncio.Event()
         self._ready = False
         self._closing = AsyncExitStack()
 
@@ -85,14 +87,13 @@ class Operator:
                 serving(monitor, self._settings.serving.metrics_port)
             )
             client, lease = self._connect()
-            stopping = asyncio.create_task(self._stop.wait(), name="stop")
             leading = asyncio.create_task(self._lead(client, lease), name="operator")
-            await asyncio.wait({stopping, leading}, return_when=asyncio.FIRST_COMPLETED)
+            waits = {leading, *(asyncio.create_task(e.wait()) for e in (self._stop, self._broken))}
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
             self._ready = False
-            if stopping.done():
-                log.info("stopping")
+            log.info("ending", told=self._stop.is_set())
             code = await end(leading)
-            stopping.cancel()
+            await end_all(waits)
             await lease.release()
         return code
 
@@ -117,7 +118,7 @@ class Operator:
         """Become the leader and work until cancelled; raises when a part ends."""
         await lease.acquire()
         async with AsyncExitStack() as stack, asyncio.TaskGroup() as parts:
-            start(parts, "lease", lease.keep())
+            self._start(parts, "lease", lease.keep())
             await self._work(client, lease, parts, stack)
             self._ready = True
             trials, runs = len(self._sight.view.trial_mirror), len(self._sight.view.run_mirror)
@@ -130,7 +131,7 @@ class Operator:
         await wait_for_kinds(client)
         pods = await self._pod_settings(client)
         store = connect_s3(replace(self._settings.store, deadline=STORE_DEADLINE))
-        start(parts, "store probe", probe(store))
+        self._start(parts, "store probe", probe(store))
         await self._look(client, parts)
         await self._take_reports(client, stack)
         cluster = KubernetesCluster(
@@ -139,23 +140,23 @@ class Operator:
             may_write=lease.is_held,
             instance=self._settings.installation.pod_name,
         )
-        start(parts, "reconciling", self._reconcile(cluster, store, pods))
+        self._start(parts, "reconciling", self._reconcile(cluster, store, pods))
 
     async def _look(self, client: ApiClient, parts: asyncio.TaskGroup) -> None:
         """List everything, then follow it."""
         namespaces = self._settings.installation.run_namespaces
         informers = self._sight.informers(client, namespaces)
         for informer in informers:
-            start(parts, "informer", informer.run())
+            self._start(parts, "informer", informer.run())
         for informer in informers:
             await informer.synced.wait()
         feed = self._sight.run_feed(client, namespaces)
         await until_answered(feed.compare)
-        start(parts, "runs", feed.run())
+        self._start(parts, "runs", feed.run())
         watching = watch_runs(
             self._connection, namespaces, feed.take, started=lambda: take_signals(self._stop)
         )
-        start(parts, "kopf", watching)
+        self._start(parts, "kopf", watching)
 
     async def _take_reports(self, client: ApiClient, stack: AsyncExitStack) -> None:
         account = self._settings.trial_pods.service_account
@@ -186,6 +187,20 @@ class Operator:
             priority_class=ours.priority_class,
         )
 
+    def _start(self, parts: asyncio.TaskGroup, name: str, work: Coroutine[Any, Any, None]) -> None:
+        """Run a part that must not end; when it does, the operator ends."""
+
+        async def never_ending() -> None:
+            try:
+                await work
+            except Exception:
+                self._broken.set()
+                raise
+            self._broken.set()
+            raise PartEndedError(f"{name} ended by itself")
+
+        parts.create_task(never_ending(), name=name)
+
     async def _reconcile(
         self, cluster: KubernetesCluster, store: RetryingMutableStore, pods: PodSettings
     ) -> None:
@@ -214,32 +229,31 @@ class Operator:
         await loop.run()
 
 
-def start(parts: asyncio.TaskGroup, name: str, work: Coroutine[Any, Any, None]) -> None:
-    """Run a part that must not end; when it does, the others are ended too."""
-
-    async def never_ending() -> None:
-        await work
-        raise PartEndedError(f"{name} ended by itself")
-
-    parts.create_task(never_ending(), name=name)
-
-
 class PartEndedError(Exception):
     """A part of the operator that runs for ever did not."""
 
 
 async def end(task: asyncio.Task[None]) -> int:
-    """Cancel the task if it runs, and say how it ended: 0 cancelled, 1 failed, 2 not set up."""
+    """Cancel the task if it runs, and say how it ended: 0 cancelled, 1 failed, 2 not set up.
+
+    One that does not end takes the process with it: whoever does not lead must not linger.
+    """
     task.cancel()
-    try:
-        await task
-    except asyncio.CancelledError:
+    await asyncio.wait({task}, timeout=ENDING_SECONDS)
+    if not task.done():
+        log.error("a part does not end; leaving without it")
+        os._exit(1)
+    if task.cancelled():
         return 0
-    except BaseExceptionGroup as group:
-        return report_failure(innermost(group))
-    except Exception as error:  # noqa: BLE001 (the edge: whatever it was ends the process)
-        return report_failure(error)
-    return 0
+    error = task.exception()
+    return 0 if error is None else report_failure(innermost(error))
+
+
+async def end_all(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    """Cancel tasks whose outcome does not matter any more."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def innermost(error: BaseException) -> BaseException:
