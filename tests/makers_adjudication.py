@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from makers_runner import Box, runner_program
+from makers_runner import Box
 from makers_tasks import IMAGE
 from stayer_evaluator.adjudication.ports import Places
 from stayer_evaluator.adjudication.reporting import LatestProgress
@@ -84,11 +84,10 @@ class Stand:
                 suite=root / "suite",
                 home=root / "home",
                 packs=root / "state/packs",
-                wiped=(str(root / "tmp"),),
             ),
             writer=Writer(incarnation=1, nonce=nonce),
             progress=LatestProgress("trial", 1),
-            runner=str(runner_program()),
+            runner=str(root / "runner"),
             new_reader=lambda store, keys: QueueReader(store, keys, shortest_wait=0.01),
         )
 

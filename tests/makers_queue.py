@@ -61,6 +61,8 @@ class MemoryRunner:
         self.jobs.append(job)
         if job.kind == "wipe":
             self.lies = False
+            root = self.places.workspace.parent
+            assert all(Path(path).parent == root for path in job.paths), "not ours to wipe"
             for path in job.paths:
                 wipe(Path(path))
             return self._done(job, "")

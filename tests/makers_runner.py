@@ -17,15 +17,27 @@ from pathlib import Path
 
 SOURCES = Path(__file__).resolve().parent.parent / "images/runner"
 
-# The test's own interpreter may lie where only root may go: in the runner's mount namespace it
-# lies below the box as well.
+# The runner wipes what is writable in a task container, /tmp first of all. So it never sees the
+# machine's own: its mount and IPC namespaces are private, and it is not started unless every place
+# that could be wiped is an empty file system of its own. The test's interpreter may lie where only
+# root may go, therefore it is there a second time below the box.
 _START = """
 set -eu
 mount --make-rprivate /
 mount --bind "$1" "$2/python"
+mount -o remount,bind,ro "$2/python"
 mount --bind "$3" "$2/site-packages"
-exec "$4" serve --jobs "$2/jobs" --out "$2/out"
+mount -o remount,bind,ro "$2/site-packages"
+for place in /tmp /var/tmp /dev/shm /dev/mqueue; do
+    test -d "$place" || continue
+    mount -t tmpfs -o mode=1777 box "$place"
+    test "$(stat -f -c %T "$place")" = tmpfs
+    test -z "$(ls -A "$place")"
+done
+exec "$2/runner" serve --jobs "$2/jobs" --out "$2/out"
 """
+#: Outside every place that a task container may wipe, and open to all uids.
+BOXES = Path("/run")
 
 
 # All that pytest needs, and none of the plugins that the test's own environment has.
@@ -71,17 +83,16 @@ class Box:
 @contextmanager
 def task_container(variables: Mapping[str, str] | None = None) -> Iterator[Box]:
     """A runner with empty workspace, home, suite, tmp; `variables` is the image's environment."""
-    root = Path(tempfile.mkdtemp(prefix="stayer-box-"))
+    root = Path(tempfile.mkdtemp(prefix="stayer-box-", dir=BOXES))
     root.chmod(0o755)
-    for name in ("jobs", "out", "workspace", "home", "suite", "tmp", "state", "python",
-                 "site-packages"):  # fmt: skip
+    for name in ("jobs", "out", "workspace", "home", "suite", "state", "python", "site-packages"):
         (root / name).mkdir()
-    (root / "tmp").chmod(0o1777)
+    shutil.copy(runner_program(), root / "runner")
     _lay_interpreter(root)
     os.mkfifo(root / "jobs/fifo", 0o600)
-    command = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c",
-               _START, "sh", sys.base_prefix, str(root), sysconfig.get_path("purelib"),
-               str(runner_program())]  # fmt: skip
+    command = ["unshare", "--mount", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc",
+               "sh", "-c", _START, "sh", sys.base_prefix, str(root),
+               sysconfig.get_path("purelib")]  # fmt: skip
     path = f"{root}/venv/bin:{os.environ['PATH']}"
     process = subprocess.Popen(
         command, env={"PATH": path, **(variables or {})}, stderr=subprocess.DEVNULL

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from stayer_evaluator.adjudication.session import Outcome
 from stayer_evaluator.records.reports import ProgressReport, TerminationMessage
+from stayer_evaluator.storage.retry import StoreCounters
 
 #: The kubelet cuts termination messages at 4,096 bytes.
 LIMIT = 4000
@@ -12,12 +13,18 @@ LIMIT = 4000
 class LatestProgress:
     """Keeps the newest report for whoever sends it."""
 
-    def __init__(self, trial: str, incarnation: int) -> None:
-        self.current = ProgressReport(trial=trial, role="b", incarnation=incarnation)
+    def __init__(self, trial: str, incarnation: int, counters: StoreCounters | None = None) -> None:
+        self._latest = ProgressReport(trial=trial, role="b", incarnation=incarnation)
+        self._counters = counters or StoreCounters()
 
     def report(self, report: ProgressReport) -> None:
         """Replace the present one."""
-        self.current = report
+        self._latest = report
+
+    def current(self) -> ProgressReport:
+        """The newest report, with what went over the wire so far."""
+        wire = {"store_errors": self._counters.errors, "store_requests": self._counters.total}
+        return self._latest.model_copy(update=wire)
 
 
 def results_message(outcome: Outcome, progress: ProgressReport) -> TerminationMessage:

@@ -325,7 +325,7 @@ def test_an_episode_without_any_snapshot_has_no_score(tmp_path: Path) -> None:
 def test_progress_is_told_after_every_verdict(tmp_path: Path) -> None:
     made = trial(tmp_path)
     made.adjudicate()
-    report = made.progress.current
+    report = made.progress.current()
     assert (report.snapshots_adjudicated, report.queue_depth) == (6, 0)
     assert (report.units_cleared, report.units_total) == (3, 3)
     assert (report.regressions, report.recoveries) == (1, 1)
