@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -142,6 +143,8 @@ def main() -> int:
     except SettingsError as error:
         sys.stderr.write(f"stayer relay: settings cannot be used\n{error}\n")
         return EXIT_SETTINGS
+    # uvicorn raises the signal that ended it once more; here it has done its work by then.
+    signal.signal(signal.SIGTERM, lambda *_: None)
     return asyncio.run(serve(settings))
 
 

@@ -33,6 +33,10 @@ class RelayStore:
         self._token = token
         self._prefix = prefix
 
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
     async def create(self, key: str, data: bytes) -> bool:
         answer = await self._send("PUT", key, content=data)
         if answer.status_code in (200, 201):

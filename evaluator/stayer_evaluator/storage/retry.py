@@ -1,6 +1,7 @@
 """Retries above whatever the client library does: until a deadline, with jittered back-off."""
 
 import asyncio
+import inspect
 import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -66,6 +67,12 @@ class RetryingStore:
         self._clock = clock
         self._sleep = sleep
         self._chance = chance
+
+    async def close(self) -> None:
+        """Let go of connections and threads, where the inner store holds any."""
+        closing = getattr(self.inner, "close", lambda: None)()
+        if inspect.isawaitable(closing):
+            await closing
 
     async def create(self, key: str, data: bytes) -> bool:
         done = await self._repeat("create", lambda: self.inner.create(key, data))

@@ -51,8 +51,11 @@ class S3Store:
         self._making = threading.Lock()
 
     def close(self) -> None:
-        """End the threads once their calls are done."""
+        """End the threads once their calls are done, and close the connections."""
         self._threads.shutdown()
+        if self._client is not None:
+            self._client.close()
+            self._client = None
 
     async def create(self, key: str, data: bytes) -> bool:
         try:
