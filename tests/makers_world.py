@@ -33,6 +33,7 @@ from stayer_operator.adapters.memory_observed import MemoryObserved
 from stayer_operator.adapters.memory_time import MemoryClock, MemoryTelemetry
 from stayer_operator.api import names
 from stayer_operator.core.observed import ObjectKey
+from stayer_operator.core.projection import parse_time
 from stayer_operator.core.run.settings import RunSettings
 from stayer_operator.core.trial.settings import TrialSettings
 from stayer_operator.core.trial.status import render_time
@@ -88,6 +89,8 @@ class World:
         self.disturbances: list[tuple[Callable[[World], bool], Callable[[World], None]]] = []
         self.schedulable: Callable[[Object], bool] = lambda pod: True
         self.pod_runs: Callable[[Object], bool] = lambda pod: True
+        self.silent: dict[str, bool] = {}  # nodes that the API server does not hear of; dead?
+        self.slow_stop = 0.0
         self.most_live: Counter[tuple[str, str]] = Counter()
         self.cluster.listen(self._count_live)
         record = make_record("parser")
@@ -124,11 +127,15 @@ class World:
         self.cluster.collect_garbage()
         for pod in list(self.cluster.objects(POD)):
             await self._advance(pod)
+        self._evict_from_silent_nodes()
 
     # What people and nodes do.
 
     def pods(self, role: str = "") -> list[Object]:
         return [pod for pod in self.cluster.objects(POD) if f"-{role}" in _name(pod)]
+
+    def live_pods(self) -> list[Object]:
+        return [p for p in self.pods() if p["status"].get("phase") not in ("Succeeded", "Failed")]
 
     def trials(self) -> list[Object]:
         return self.cluster.objects(names.TRIAL_KIND)
@@ -157,6 +164,46 @@ class World:
     def end_pod(self, pod: Object, exit_code: int, reason: str, message: str = "") -> None:
         """The task container ends and takes the sidecar along."""
         self._write_end(pod, exit_code, reason, TerminationMessage(kind="stopped"), 143, message)
+
+    def refuse(self, pod: Object, reason: str) -> None:
+        """The sidecar ends with exit code 4 and waits to be restarted."""
+        said = TerminationMessage(kind="error", reason=reason, message="10.96.0.1:443 answers")
+        end = {"exitCode": 4, "reason": "Error", "message": said.to_bytes().decode()}
+
+        def crash(pod: Object) -> None:
+            pod["status"]["initContainerStatuses"] = [
+                {
+                    "name": _sidecar(pod),
+                    "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+                    "lastState": {"terminated": end},
+                    "restartCount": 1,
+                }
+            ]
+
+        self._update(pod, crash)
+
+    def silence(self, node: str, *, dead: bool = True) -> None:
+        """A node is not heard of any more: dead, or only cut off while its pods work on. A fresh
+        one takes its place.
+        """
+        self.silent[node] = dead
+        self.make_node(f"{node}-next")
+        ready = {"type": "Ready", "status": "Unknown", "lastTransitionTime": self.stamp()}
+        self.cluster.update(NODE, "", node, lambda held: held["status"].update(conditions=[ready]))
+
+    def _evict_from_silent_nodes(self) -> None:
+        """The taint manager deletes the pods of a node that was silent for five minutes."""
+        for pod in self.cluster.objects(POD):
+            node = self.cluster.find(NODE, "", pod["spec"].get("nodeName", ""))
+            if node is None or node["metadata"]["name"] not in self.silent:
+                continue
+            since = parse_time(node["status"]["conditions"][0]["lastTransitionTime"]) or 0
+            if self.clock.now() - since >= 300 and not pod["metadata"].get("deletionTimestamp"):
+                self._update(pod, self._mark_deleted)
+
+    def _mark_deleted(self, pod: Object) -> None:
+        pod["metadata"]["deletionTimestamp"] = render_time(self.clock.now() + 600)
+        pod["metadata"]["deletionGracePeriodSeconds"] = 600
 
     def edit_run(self, name: str = "demo", **changes: Any) -> None:
         self.cluster.update(
@@ -213,7 +260,11 @@ class World:
         status, metadata = pod["status"], pod["metadata"]
         if self.cluster.find(POD, metadata["namespace"], metadata["name"]) is not pod:
             return
-        if metadata.get("deletionTimestamp"):
+        node = pod["spec"].get("nodeName")
+        if node in self.silent:
+            if not self.silent[node] and status.get("phase") == "Running":
+                await self._work(pod)
+        elif metadata.get("deletionTimestamp"):
             self._terminate(pod)
         elif status.get("phase") in ("Succeeded", "Failed"):
             return
@@ -240,10 +291,14 @@ class World:
 
         def bind(pod: Object) -> None:
             if fits:
-                pod["spec"]["nodeName"] = "node-1"
+                pod["spec"]["nodeName"] = self._free_node()
             pod["status"]["conditions"] = [condition]
 
         self._update(pod, bind)
+
+    def _free_node(self) -> str:
+        nodes = [node["metadata"]["name"] for node in self.cluster.objects(NODE)]
+        return next(name for name in nodes if name not in self.silent)
 
     def _start(self, pod: Object) -> None:
         state = {"running": {"startedAt": self.stamp()}}
@@ -263,8 +318,11 @@ class World:
     def _terminate(self, pod: Object) -> None:
         """A deleted pod: its containers are stopped, in the next tick the kubelet lets it go."""
         metadata = pod["metadata"]
+        left = (parse_time(metadata["deletionTimestamp"]) or 0) - self.clock.now()
         if pod["status"].get("phase") == "Running":
-            self.end_pod(pod, 143, "Error")
+            grace = metadata.get("deletionGracePeriodSeconds") or 0
+            if left <= 0 or grace - left >= self.slow_stop:
+                self.end_pod(pod, 143, "Error")
         else:
             self.cluster.remove(POD, metadata["namespace"], metadata["name"])
 
@@ -292,6 +350,8 @@ class World:
                 "containerStatuses": [{"name": "task", "state": end(exit_code, reason, "")}],
             }
 
+        if pod["spec"].get("nodeName") in self.silent:
+            return  # it has ended, and nobody hears of it
         self.sidecars.pop(pod["metadata"]["uid"], None)
         self._update(pod, finish)
 

@@ -181,6 +181,10 @@ class MemoryCluster:
         if held is not None:
             self._changed("DELETED", kind, held)
 
+    def delete_pod_as_a_person(self, namespace: str, name: str) -> None:
+        """`kubectl delete pod`: with the pod's own grace."""
+        self._delete_gracefully(self._need(POD, namespace, name), None)
+
     def collect_garbage(self) -> None:
         """Delete what has lost its owner, with the objects' own grace."""
         alive = {held["metadata"]["uid"] for held in self._objects.values()}

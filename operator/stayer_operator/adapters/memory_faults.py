@@ -11,6 +11,7 @@ from typing import TypeVar
 from stayer_evaluator.records.outcomes import Role
 from stayer_evaluator.storage.store import MutableStore
 from stayer_operator.core.plan import Event, Manifest, StatusWrite
+from stayer_operator.core.trial.backoff import fraction
 from stayer_operator.errors import ClusterUnavailable, Conflict
 from stayer_operator.ports import Cluster, Raw, Subject
 
@@ -146,7 +147,9 @@ class RejectingCluster(WrappedCluster):
 
 
 class FlakyCluster(WrappedCluster):
-    """Every `period`-th write is not answered: done all the same when `lost`, else not."""
+    """One write in `period` is not answered, irregularly and always the same ones: done all the
+    same when `lost`, else not.
+    """
 
     def __init__(self, inner: Cluster, period: int, *, lost: bool) -> None:
         super().__init__(inner)
@@ -156,7 +159,7 @@ class FlakyCluster(WrappedCluster):
 
     async def _write(self, send: Callable[[], Awaitable[T]]) -> T:
         self._writes += 1
-        if self._writes % self._period:
+        if fraction("flaky", self._writes) * self._period >= 1:
             return await send()
         if self._lost:
             await send()

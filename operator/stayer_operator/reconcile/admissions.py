@@ -77,7 +77,8 @@ class Admissions:
         ]
         notes = self.ledger.find(trial.uid)
         posted = notes is not None and any(
-            _incarnation(name) >= _recorded(name, status) for name in notes.posted
+            name not in notes.seen and _incarnation(name) >= _recorded(name, status)
+            for name in notes.posted
         )
         holds = status.get("phase") in _ACTIVE or bool(pods) or posted
         return AdmissionTrial(
