@@ -27,6 +27,7 @@ from stayer_evaluator.episode.jobs import JobClient
 from stayer_evaluator.episode.opening import Opening
 from stayer_evaluator.episode.prompts import build_prompt, template_digest
 from stayer_evaluator.episode.sampler import Sampler
+from stayer_evaluator.episode.story import earlier_story
 from stayer_evaluator.episode.trace import TraceWriter
 from stayer_evaluator.episode.transcript import upload_transcript
 from stayer_evaluator.harnesses.describe import StepsHarness
@@ -68,26 +69,41 @@ class Recorder:
         if self.sampler.last is None:
             self.trace.add("trial_started", **self._configuration())
         if self.opening.resumed:
-            cursor = self.bench.cursor
-            self.trace.add(
-                "infra_restart",
-                self._snapshot(),
-                incarnation=self.settings.incarnation,
-                in_place=self.opening.in_place,
-                round=cursor.round,
-                step=cursor.step,
-                spent_seconds=cursor.spent_seconds,
-            )
+            await self.sampler.insist(self._catch_up)
+            self._trace_restart()
         if self.sampler.last is None:
             await self.sampler.must_sample()
         await self.sampler.insist(self.trace.flush)
         log.info("started", trial=document.trial, incarnation=self.settings.incarnation)
 
+    async def _catch_up(self) -> None:
+        """Trace what earlier recorders made durable but died before tracing."""
+        told = await earlier_story(self.store, self.opening.keys, self.opening.queue)
+        self.sampler.catch_up(told.snapshots, told.traced)
+        for record in self.bench.cursor.rounds:
+            if record.number not in told.rounds:
+                data = record.model_dump(mode="json", exclude={"number"})
+                self.trace.add("round_ended", self._snapshot(), round=record.number, **data)
+
+    def _trace_restart(self) -> None:
+        cursor = self.bench.cursor
+        self.trace.add(
+            "infra_restart",
+            self._snapshot(),
+            incarnation=self.settings.incarnation,
+            in_place=self.opening.in_place,
+            round=cursor.round,
+            step=cursor.step,
+            spent_seconds=cursor.spent_seconds,
+        )
+
     def _configuration(self) -> dict[str, Any]:
         document = self.opening.document
+        harness = self.catalog.get(self.opening.agent.harness)
         return {
             "trial": document.model_dump(mode="json", exclude={"agent": {"env", "script"}}),
             "trial_sha256": self.settings.trial_sha256,
+            "harness": None if harness is None else harness.model_dump(mode="json"),
             "base": self.opening.base.sha256,
             "prompt_template": template_digest(),
             "limits": self.settings.limits,

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection, Iterable
 from typing import Any
 
 from stayer_evaluator.episode.trace import TraceWriter
@@ -47,8 +47,8 @@ class Sampler:
         self._paused = False
         last = snapshotter.queue.last_snapshot
         self._noted = -1 if last is None else last.snapshot
-        self._implemented = set(last.implemented if last is not None else ())
-        self._plan: Any = _plan(last) if last is not None else None
+        self._implemented: set[str] = set()
+        self._plan: list[str] | None = None
 
     @property
     def last(self) -> SnapshotEntry | None:
@@ -59,6 +59,13 @@ class Sampler:
     def count(self) -> int:
         """Durable snapshots of the trial."""
         return 0 if self.last is None else self.last.snapshot + 1
+
+    def catch_up(self, entries: Iterable[SnapshotEntry], traced: Collection[int]) -> None:
+        """Take in the snapshots of earlier recorders, in order; those that their traces lack, as
+        they died before they could store them, are traced now.
+        """
+        for entry in entries:
+            self._note(entry, silent=entry.snapshot in traced)
 
     def close(self) -> None:
         """End the threads."""
@@ -151,31 +158,36 @@ class Sampler:
             self._noted = last.snapshot
             self._note(last)
 
-    def _note(self, entry: SnapshotEntry) -> None:
-        self._trace.add(
-            "snapshot_taken",
-            entry.snapshot,
-            number=entry.number,
-            tree=entry.tree,
-            files=entry.files,
-            bytes=entry.bytes,
-            round=entry.episode.round,
-            step=entry.episode.step,
-            reports=len(entry.reports),
-        )
-        for slug in entry.implemented:
-            if slug not in self._implemented:
-                self._implemented.add(slug)
-                self._trace.add("implemented", entry.snapshot, unit=slug)
-        plan = _plan(entry)
-        if plan is not None and plan != self._plan:
-            self._trace.add("plan_seen", entry.snapshot, path=PLAN, hashes=plan)
+    def _note(self, entry: SnapshotEntry, *, silent: bool = False) -> None:
+        """Bring what is known of the trial up to date, and unless `silent` tell the trace."""
+        fresh = [slug for slug in entry.implemented if slug not in self._implemented]
+        self._implemented.update(fresh)
+        plan, before = _plan(entry), self._plan
         self._plan = plan
+        if silent:
+            return
+        self._trace.add("snapshot_taken", entry.snapshot, **_facts(entry))
+        for slug in fresh:
+            self._trace.add("implemented", entry.snapshot, unit=slug)
+        if plan is not None and plan != before:
+            self._trace.add("plan_seen", entry.snapshot, path=PLAN, hashes=plan)
 
     async def _save_layer_when_due(self) -> None:
         if time.monotonic() - self._layer_saved >= self._layer_interval:
             await self._layer.save(self._wall(), self._cursor())
             self._layer_saved = time.monotonic()
+
+
+def _facts(entry: SnapshotEntry) -> dict[str, Any]:
+    return {
+        "number": entry.number,
+        "tree": entry.tree,
+        "files": entry.files,
+        "bytes": entry.bytes,
+        "round": entry.episode.round,
+        "step": entry.episode.step,
+        "reports": len(entry.reports),
+    }
 
 
 def _plan(entry: SnapshotEntry) -> list[str] | None:

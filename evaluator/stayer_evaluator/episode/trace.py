@@ -12,7 +12,7 @@ import zstandard
 from stayer_evaluator.records.trace import EventType, TraceEvent
 from stayer_evaluator.storage.documents import decompress
 from stayer_evaluator.storage.layout import TrialKeys
-from stayer_evaluator.storage.store import ObjectStore
+from stayer_evaluator.storage.store import ObjectMissing, ObjectStore
 
 
 def encode_segment(events: list[TraceEvent]) -> bytes:
@@ -24,6 +24,19 @@ def encode_segment(events: list[TraceEvent]) -> bytes:
 def decode_segment(data: bytes) -> list[TraceEvent]:
     """The events of a segment. Raises CorruptObject, pydantic.ValidationError."""
     return [TraceEvent.from_bytes(line) for line in decompress(data).splitlines()]
+
+
+async def read_series(store: ObjectStore, keys: TrialKeys, writer: str) -> list[TraceEvent]:
+    """All events of a writer's series. Raises CorruptObject, StoreError."""
+    events: list[TraceEvent] = []
+    number = 0
+    while True:
+        try:
+            data = await store.get(keys.trace(writer, number))
+        except ObjectMissing:
+            return events
+        events += decode_segment(data)
+        number += 1
 
 
 class TraceWriter:

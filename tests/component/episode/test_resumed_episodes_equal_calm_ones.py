@@ -53,7 +53,18 @@ def story(store: MemoryStore) -> list[object]:
         for entry in snapshots(store)
     ]
     rounds = [(r.number, r.cause, r.failure_mode, r.changed) for r in end.episode.rounds]
-    return [*told, rounds, end.failure_mode, end.message]
+    return [*told, rounds, end.failure_mode, end.message, traced(store)]
+
+
+def traced(store: MemoryStore) -> list[object]:
+    """Events of the trace that no restart may lose or double."""
+    kept = ("snapshot_taken", "implemented", "round_ended")
+    found = [
+        (event.type, event.snapshot, event.data.get("unit"), event.data.get("round"))
+        for event in read_trace(store)
+        if event.type in kept
+    ]
+    return sorted(found, key=str)
 
 
 @pytest.fixture(scope="module")
