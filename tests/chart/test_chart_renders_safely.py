@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from makers_chart import CHART, NAMESPACE, ROOT, pick, refuse, render
+from makers_chart import CHART, NAMESPACE, ROOT, find_helm, pick, refuse, render
 from stayer_operator.api import names
 from stayer_operator.settings import read_settings
 
@@ -230,3 +231,10 @@ def test_chart_and_package_have_one_version() -> None:
     package = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
     assert package
     assert chart["version"] == chart["appVersion"] == package[1]
+
+
+def test_helm_finds_nothing_to_complain_of() -> None:
+    helm = find_helm()
+    assert helm is not None
+    result = subprocess.run([helm, "lint", "--strict", str(CHART)], capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout + result.stderr
