@@ -68,7 +68,7 @@ async def take_inventory(run: GoldRun) -> TakenInventory:
         return TakenInventory(
             inventory=await _publish(run, _rejected(run, base, image, (problem,)))
         )
-    packs = PackCache(run.places.packs / "gold")
+    packs = PackCache(run.places.packs.with_name("gold-packs"))
     try:
         tree = await gold_tree(run.places.workspace, packs.directory)
         return await _examine(run, base, image, tree, packs)

@@ -52,7 +52,7 @@ def test_an_episode_with_a_regression_and_a_hanging_test(tmp_path: Path) -> None
         gold("run"),
     ]
     with task_container() as box:
-        trial = stand(box, write_task(tmp_path), test_seconds=12)
+        trial = stand(box, write_task(tmp_path), test_seconds=8)
         taken = asyncio.run(trial.inventory())
         asyncio.run(trial.episode(steps))
         results = asyncio.run(trial.adjudicate()).results
