@@ -93,6 +93,9 @@ def render_kubelet(places: Places) -> str:
         # The machine's own file: a stub resolver on loopback would answer no pod, but there is
         # none without systemd.
         "resolvConf": "/etc/resolv.conf",
+        # What crashes here is being worked on: waits that grow to five minutes help nobody.
+        "featureGates": {"KubeletCrashLoopBackOffMax": True},
+        "crashLoopBackOff": {"maxContainerRestartPeriod": "1s"},
         "failSwapOn": False,
         "failCgroupV1": False,
         "maxPods": 110,

@@ -56,6 +56,14 @@ def test_the_kubelet_trusts_nobody_without_a_name() -> None:
     assert config["maxPods"] == 110
 
 
+def test_a_container_that_crashes_is_soon_started_again() -> None:
+    config = json.loads(render.render_kubelet(PLACES))
+
+    # The field is refused where the gate is off, as it is by default before 1.35.
+    assert config["featureGates"] == {"KubeletCrashLoopBackOffMax": True}
+    assert config["crashLoopBackOff"] == {"maxContainerRestartPeriod": "1s"}
+
+
 def test_the_audit_log_leaves_out_health_probes_only() -> None:
     first, *others = json.loads(render.render_audit_policy())["rules"]
 
