@@ -203,8 +203,10 @@ class _Walk:
         fresh: Listing,
         folders: list[str],
     ) -> None:
-        if seen is None and self.excludes.leaves_out(directory, name):
-            return
+        if seen is None:
+            self._check_room(fresh)
+            if self.excludes.leaves_out(directory, name):
+                return
         folders.append(name)
         signature = (0, 0, 0, 0, mode)  # of a directory only the mode is its own
         if seen is None or seen.signature != signature:
@@ -223,10 +225,10 @@ class _Walk:
         unread: list[Unread],
     ) -> int:
         """Anything but a directory that is new or looks different; returns the bytes it adds."""
-        if self.scan.entries + len(fresh) >= self.limits.files:
-            self._overflow()
-        if seen is None and self.excludes.leaves_out(directory, name):
-            return 0
+        if seen is None:
+            self._check_room(fresh)
+            if self.excludes.leaves_out(directory, name):
+                return 0
         signature = signature_of(status)
         if not stat.S_ISREG(status.st_mode):
             now = _special(fd, directory + name, name, signature, self.scan.started_ns)
@@ -241,6 +243,11 @@ class _Walk:
         if seen is None or (seen.node, seen.problem) != (now.node, now.problem):
             self.scan.changed = True
         return 0
+
+    def _check_room(self, fresh: Listing) -> None:
+        """Bounds memory while one huge directory is listed."""
+        if self.scan.entries + len(fresh) >= self.limits.files:
+            self._overflow()
 
     def _overflow(self) -> None:
         raise _Overflow

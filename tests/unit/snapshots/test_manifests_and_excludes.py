@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from stayer_evaluator.records.queue import Chunk, FileRecord
@@ -89,8 +91,8 @@ def test_caches_go_even_where_everything_is_kept_and_dependencies_only_by_option
     assert OnlyGit().leaves_out(".git/", "index.lock")
 
 
-def record(path: str = "a", **changes: object) -> FileRecord:
-    return FileRecord.model_validate({"path": path, "type": "file", "mode": 0o644, **changes})
+def record(path: str = "a", **changes: Any) -> FileRecord:
+    return FileRecord(**{"path": path, "type": "file", "mode": 0o644, **changes})
 
 
 CHUNK = Chunk(hash="0" * 64, pack=0, offset=0, length=1, size=3)
