@@ -202,7 +202,7 @@ def main() -> int:
         return FAILED
     try:
         return asyncio.run(serve(settings))
-    except Exception as error:  # noqa: BLE001 (the edge: whatever it is, it gets a message)
+    except Exception as error:  # the edge: whatever it is, it gets a message
         log.exception("adjudicator failed")
         with contextlib.suppress(OSError):
             write_message(settings.places.termination_log, judge(error)[1])
