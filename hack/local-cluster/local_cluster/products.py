@@ -116,13 +116,16 @@ def _build(recipe: Recipe, product: Path, go: Path, log: Path) -> None:
     work = product.with_name(f".{recipe.name}.work")
     # What a killed build left; we hold the lock.
     shutil.rmtree(work, ignore_errors=True)
-    programs = work / "bin"
+    programs, scratch = work / "bin", work / "tmp"
     programs.mkdir(parents=True)
+    scratch.mkdir()
     env = {
         "CGO_ENABLED": "1" if recipe.cgo else "0",
         "GOBIN": str(programs),
         "GOFLAGS": "-buildvcs=false",
         "GOWORK": "off",
+        # The machine's /tmp may be small, and others may clear it.
+        "TMPDIR": str(scratch),
         "PATH": f"{go.parent}:{os.environ['PATH']}",
     }
     flags = ["-trimpath", "-ldflags", recipe.ldflags]
@@ -140,6 +143,7 @@ def _build(recipe: Recipe, product: Path, go: Path, log: Path) -> None:
             for name in ("go.mod", "go.sum"):
                 shutil.copy(source / name, work / name)
         shutil.rmtree(source)
+    shutil.rmtree(scratch)
     work.rename(product)
 
 
