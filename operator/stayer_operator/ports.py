@@ -131,13 +131,10 @@ class Evidence(MutableStore, Protocol):
 
 
 class Clock(Protocol):
-    """Time and waiting, so that tests decide both."""
+    """The time, so that tests decide it."""
 
     def now(self) -> float:
         """Wall clock, seconds since the epoch; compared with times that the API server wrote."""
-
-    async def sleep(self, seconds: float) -> None:
-        """Return after `seconds`."""
 
 
 class Telemetry(Protocol):

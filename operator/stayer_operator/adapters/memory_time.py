@@ -6,7 +6,7 @@ from collections import Counter
 
 
 class MemoryClock:
-    """The `Clock` port by hand. Sleeping moves it."""
+    """The `Clock` port by hand."""
 
     def __init__(self, now: float) -> None:
         self._now = now
@@ -18,10 +18,6 @@ class MemoryClock:
     def advance(self, seconds: float) -> None:
         """Move it."""
         self._now += seconds
-
-    async def sleep(self, seconds: float) -> None:
-        """Move it, and return at once."""
-        self.advance(seconds)
 
 
 class MemoryTelemetry:

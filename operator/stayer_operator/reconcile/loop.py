@@ -218,6 +218,7 @@ class ReconcileLoop:
             self._follow_up(work, decision)
         finally:
             self._queue.done(work)
+            self._news.set()  # it may be ready again, and its retry may be the first timer now
         self._telemetry.reconciled(work.kind, time.perf_counter() - began, outcome)
 
     async def _reconcile(self, work: Work) -> Decision | None:
