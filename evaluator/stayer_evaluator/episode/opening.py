@@ -1,5 +1,6 @@
 """Everything before the agent may start: proofs, takeover of the queue, downloads, in order."""
 
+import asyncio
 import hashlib
 from dataclasses import dataclass
 from typing import Protocol
@@ -72,32 +73,39 @@ async def read_trial(store: ObjectStore, settings: RecorderSettings) -> TrialDoc
 async def open_episode(
     store: ObjectStore, settings: RecorderSettings, session: Session, wall: Wall
 ) -> Opening:
-    """Everything up to /started. Raises NotIsolated, BadTrial, Fenced, StoreError, OSError."""
+    """Everything up to /started. Nothing is written before the proofs hold.
+
+    Raises NotIsolated, BadTrial, Fenced, StoreError, OSError, also in an ExceptionGroup.
+    """
     document = await read_trial(store, settings)
     if document.agent is None:
         raise BadTrial(f"{settings.prefix}trial.json: an agent pod needs an agent")
     namespace = user_namespace()
     demand_user_namespace(document.user_namespaces, namespace)
-    await prove_closed(settings.must_fail, settings.timing.isolation_patience)
     keys = TrialKeys(settings.prefix)
     writer = Writer(incarnation=settings.incarnation, nonce=settings.nonce)
+    async with asyncio.TaskGroup() as group:  # a refused connection may take its whole time limit
+        group.create_task(prove_closed(settings.must_fail, settings.timing.isolation_patience))
+        task = group.create_task(_task(store, document))
+        base = group.create_task(_base(store, document))
+        if document.test_visibility == "attached":
+            group.create_task(_fetch_suite(store, document, settings, session))
     queue = await QueueWriter.begin(store, keys, writer, wall())
-    task = await _task(store, document)
-    base = await _base(store, document)
+    found_base = base.result()
+    if queue.last_snapshot is not None and not queue.last_snapshot.base:
+        found_base = NO_BASE  # the trial began before there was one, and stays with that
     layer = None
     in_place = session.state is not None
     if queue.end is None and queue.last_snapshot is not None and not in_place:
         layer = await newest_resume(store, keys)
-        await stage(store, settings.places.state, base, queue.last_snapshot, layer)
-    if document.test_visibility == "attached" and queue.end is None:
-        await _fetch_suite(store, document, settings, session)
+        await stage(store, settings.places.state, found_base, queue.last_snapshot, layer)
     return Opening(
         document=document,
         agent=document.agent,
-        task=task,
+        task=task.result(),
         keys=keys,
         queue=queue,
-        base=base,
+        base=found_base,
         cursor=_cursor(session, queue.last_snapshot, layer),
         resumed=in_place or queue.next_number > 1,
         in_place=in_place,

@@ -73,7 +73,6 @@ class Recorder:
             self._trace_restart()
         if self.sampler.last is None:
             await self.sampler.must_sample()
-        await self.sampler.insist(self.trace.flush)
         log.info("started", trial=document.trial, incarnation=self.settings.incarnation)
 
     async def _catch_up(self) -> None:
@@ -113,6 +112,7 @@ class Recorder:
 
     async def run(self) -> rounds.Finish:
         """All rounds. Raises Drained, Fenced, StoreError."""
+        await self.sampler.insist(self.trace.flush)
         version = await self.bench.hello(self.settings.timing.runner_patience)
         log.info("runner answers", version=version)
         try:
