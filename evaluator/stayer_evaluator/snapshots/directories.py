@@ -13,6 +13,7 @@ class Directories:
     def __init__(self, root: int) -> None:
         self._root = root
         self._stack: list[tuple[str, int]] = []
+        self._here: str | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -30,6 +31,9 @@ class Directories:
 
         Raises OSError when a part is missing, is no directory or is a link.
         """
+        if directory == self._here:
+            return self._top()
+        self._here = None  # until all of it is open
         parts = directory.split("/")[:-1]
         shared = 0
         while shared < min(len(parts), len(self._stack)) and (
@@ -39,6 +43,7 @@ class Directories:
         self._leave(shared)
         for part in parts[shared:]:
             self._stack.append((part, os.open(part, OPEN_DIRECTORY, dir_fd=self._top())))
+        self._here = directory
         return self._top()
 
     def _top(self) -> int:
