@@ -20,6 +20,7 @@ import (
 // exec runs a job's program to its end, its limit or ctx's end, and then ends everything it left.
 func (s *Server) exec(ctx context.Context, j job.Job, result *job.Result) {
 	before := oomKills(s.OOM)
+	s.users[j.UID] = true
 	run, err := s.launch(j)
 	if err != nil {
 		result.Error = err.Error()
@@ -156,8 +157,9 @@ func inherits(wanted []string, name string) bool {
 	return slices.Contains(wanted, "*") && !strings.HasPrefix(name, "KUBERNETES_")
 }
 
+// wipe empties directories and removes what jobs have left in System V IPC.
 func (s *Server) wipe(j job.Job, result *job.Result) {
-	var problems []error
+	problems := []error{tree.RemoveIPC(s.users)}
 	for _, path := range j.Paths {
 		problems = append(problems, tree.Wipe(path))
 	}

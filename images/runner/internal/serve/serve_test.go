@@ -60,7 +60,7 @@ func start(t *testing.T) *container {
 	c := &container{t: t, dir: dir, command: exec.Command("/proc/self/exe"), ended: make(chan int, 1)}
 	c.command.Env = []string{"RUNNER_TEST_SERVE=" + dir, "PATH=/usr/bin:/bin", "IMAGE_VARIABLE=from image", "KUBERNETES_PORT=1"}
 	c.command.Stderr = os.Stderr
-	c.command.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID, Pdeathsig: syscall.SIGKILL}
+	c.command.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC, Pdeathsig: syscall.SIGKILL}
 	check(t, c.command.Start())
 	t.Cleanup(func() { c.command.Process.Kill() })
 	go func() {
@@ -320,6 +320,25 @@ func TestWipeEmptiesDirectories(t *testing.T) {
 	c.send("v", fields{"kind": "wipe", "paths": []string{filepath.Join(c.dir, "jobs/fifo")}})
 	if result := c.result("v"); result.Error == "" || result.ExitCode != nil {
 		t.Fatalf("%+v", result)
+	}
+}
+
+func TestWipeRemovesIPCObjectsOfFormerJobs(t *testing.T) {
+	c := start(t)
+	count := "cat /proc/sysvipc/shm /proc/sysvipc/msg /proc/sysvipc/sem | grep -c 2000"
+	_, output := c.shell("a", "ipcmk -M 100 -p 0666; ipcmk -Q -p 0666; ipcmk -S 2 -p 0666; "+count, fields{"uid": 20001})
+	if !strings.HasSuffix(output, "3\n") {
+		t.Fatal("the objects were not made: ", output)
+	}
+	c.send("w", fields{"kind": "wipe"})
+	wantCode(t, c.result("w"), 0)
+	if _, output := c.shell("b", count, fields{"uid": 20002}); output != "0\n" {
+		t.Fatalf("%s objects are left", output)
+	}
+	result, output := c.shell("c", "id -u", fields{"uid": 20003})
+	wantCode(t, result, 0)
+	if output != "20003\n" {
+		t.Fatalf("the runner is no longer root: %s", output)
 	}
 }
 

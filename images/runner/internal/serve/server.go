@@ -39,6 +39,7 @@ type Server struct {
 	Config
 	reaper *reaper
 	stop   context.Context
+	users  map[uint32]bool // whom jobs ran as in this life
 	seen   map[string]bool // ids taken in this life; a line that is sent again means the same job
 }
 
@@ -58,7 +59,7 @@ func Run(config Config) (int, error) {
 	}
 	stop, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer cancel()
-	s := &Server{Config: config, reaper: newReaper(), stop: stop, seen: map[string]bool{}}
+	s := &Server{Config: config, reaper: newReaper(), stop: stop, users: map[uint32]bool{}, seen: map[string]bool{}}
 	return s.loop()
 }
 
