@@ -111,6 +111,7 @@ class Reason(StrEnum):
     RESULT_RECORDED = "ResultRecorded"
     INFRASTRUCTURE_FAILED = "InfrastructureFailed"
     POD_REPLACED = "PodReplaced"
+    AGENT_LOST = "AgentLost"  # and onAgentLoss is not resume
     DOCUMENT_MISSING = "DocumentMissing"
     # Sidecars stop with these.
     ISOLATION_NOT_ENFORCED = "IsolationNotEnforced"

@@ -70,11 +70,11 @@ def attempt_trial_name(
     loop: str,
     attempt: int,
     generation: int,
+    restarts: int = 0,
 ) -> str:
     """Name of the Trial of one attempt; the same coordinates always give the same name."""
-    suffix = digest10(
-        run_uid, TrialKind.ATTEMPT, task, task_digest, agent, model, loop, attempt, generation
-    )
+    parts = (run_uid, TrialKind.ATTEMPT, task, task_digest, agent, model, loop, attempt, generation)
+    suffix = digest10(*parts, *((restarts,) if restarts else ()))
     return f"{run}-{suffix}"
 
 

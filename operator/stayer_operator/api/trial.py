@@ -60,6 +60,12 @@ class TrialSpec(ApiModel):
     generation: int = Field(
         default=0, ge=0, description="spec.rerun.generation of the run for which it was made."
     )
+    restarts: int = Field(
+        default=0,
+        ge=0,
+        description="How often the attempt was begun again before this Trial because its agent "
+        "pod was lost (onAgentLoss: restart).",
+    )
     document: TrialDocumentReference = Field(description="The resolved document.")
     prefix: str = Field(
         max_length=1024, description="Key prefix of the trial's evidence in the object store."

@@ -172,11 +172,16 @@ def _snapshot_row(entry: SnapshotEntry, verdict: Verdict | None) -> tuple[object
 
 def _newest(trials: list[Document]) -> list[Document]:
     newest: dict[tuple[object, ...], Document] = {}
-    for trial in sorted(trials, key=lambda t: int(t["spec"].get("generation", 0))):
+    for trial in sorted(trials, key=_age):
         spec = trial["spec"]
         coordinates = ("agent", "model", "loopProfile", "attempt")
         newest[spec["task"]["name"], *(spec.get(name) for name in coordinates)] = trial
     return list(newest.values())
+
+
+def _age(trial: Document) -> tuple[int, int]:
+    spec = trial["spec"]
+    return int(spec.get("generation", 0)), int(spec.get("restarts", 0))
 
 
 def _line(trial: Document, results: TrialResults | None) -> TrialLine:

@@ -17,7 +17,12 @@ from stayer_evaluator.records.results import TrialResults
 from stayer_evaluator.records.task import Inventory
 from stayer_evaluator.storage.layout import TaskKeys
 from stayer_evaluator.storage.store import ObjectMissing, StoreError
-from stayer_operator.api.conditions import TERMINAL_TRIAL_PHASES, Reason, TrialPhase
+from stayer_operator.api.conditions import (
+    TERMINAL_TRIAL_PHASES,
+    Reason,
+    TrialCondition,
+    TrialPhase,
+)
 from stayer_operator.core.observed import ObjectKey, RunObject, TrialObject
 from stayer_operator.core.run.admission import Wait
 from stayer_operator.core.run.needs import (
@@ -106,6 +111,8 @@ class RunGathering:
             loop=spec.get("loopProfile") or "",
             attempt=spec.get("attempt") or 1,
             generation=spec.get("generation") or 0,
+            restarts=spec.get("restarts") or 0,
+            begins_again=_begins_again(trial),
             phase=TrialPhase(status.get("phase") or TrialPhase.PENDING),
             deleting=trial.deleted,
             resolved=status.get("resolved"),
@@ -277,6 +284,19 @@ class RunGathering:
         for pinned in [known for known in self.memory.pinned if known.startswith(prefix)]:
             del self.memory.pinned[pinned]
             self.memory.digests.pop(pinned, None)
+
+
+def _begins_again(trial: TrialObject) -> bool:
+    """Its agent was lost, the run wants a new beginning, and there were not too many of them."""
+    spec = trial.spec
+    if spec.get("onAgentLoss") != "restart":
+        return False
+    conditions = trial.status.get("conditions") or ()
+    lost = any(
+        c.get("type") == TrialCondition.COMPLETE and c.get("reason") == Reason.AGENT_LOST
+        for c in conditions
+    )
+    return lost and int(spec.get("restarts") or 0) < int(spec.get("infraRetries") or 0)
 
 
 def _inventory(data: bytes) -> InventoryView | None:

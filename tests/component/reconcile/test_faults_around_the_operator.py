@@ -342,3 +342,43 @@ def test_run_is_deleted_and_nothing_is_left_within_a_minute(tick: int) -> None:
     asyncio.run(live(world, [Operator(world)], until=is_gone, ticks=tick + 60))
 
     assert is_gone(world)
+
+
+def test_attempt_begins_again_in_a_trial_of_its_own() -> None:
+    world = World([make_world_run(onAgentLoss="restart")])
+    once("a", vanish)(world)
+
+    asyncio.run(live(world, [Operator(world)]))
+
+    oracle = sorted(
+        (t for t in world.trials() if t["spec"].get("agent") == "oracle"),
+        key=lambda trial: trial["spec"]["restarts"],
+    )
+    assert [trial["spec"]["restarts"] for trial in oracle] == [0, 1]
+    assert [trial["status"]["phase"] for trial in oracle] == ["Failed", "Succeeded"]
+    assert world.run_status()["phase"] == "Succeeded"
+    assert world.run_status()["trials"]["total"] == 2
+    assert set(world.creations().values()) == {1}
+
+
+def test_attempt_does_not_begin_again_for_ever() -> None:
+    world = World([make_world_run(onAgentLoss="restart", infraRetries=2)])
+    for _ in range(9):
+        once("a", vanish, ticks=1)(world)
+
+    asyncio.run(live(world, [Operator(world)]))
+
+    oracle = [t for t in world.trials() if t["spec"].get("agent") == "oracle"]
+    assert [trial["status"]["phase"] for trial in oracle] == 3 * ["Failed"]
+
+
+def test_lost_agent_ends_the_attempt_where_the_run_wants_it() -> None:
+    world = World([make_world_run(onAgentLoss="fail")])
+    once("a", vanish)(world)
+
+    asyncio.run(live(world, [Operator(world)]))
+
+    (oracle,) = [t for t in world.trials() if t["spec"].get("agent") == "oracle"]
+    complete = next(c for c in oracle["status"]["conditions"] if c["type"] == "Complete")
+    assert oracle["status"]["phase"] == "Failed"
+    assert complete["reason"] == "AgentLost"

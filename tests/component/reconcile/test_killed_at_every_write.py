@@ -45,6 +45,12 @@ def kill_an_agent(world: World) -> None:
     )
 
 
+def begin_again(world: World) -> None:
+    """A lost agent is to begin again, in another Trial."""
+    world.edit_run(onAgentLoss="restart")
+    lose_an_agent(world)
+
+
 def calm(world: World) -> None:
     """Nothing goes wrong but the operator."""
 
@@ -56,7 +62,9 @@ async def scenario(disturb: object, fuse: Fuse) -> World:
     return world
 
 
-@pytest.mark.parametrize("disturb", [calm, lose_an_agent, kill_an_agent], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "disturb", [calm, lose_an_agent, kill_an_agent, begin_again], ids=lambda f: f.__name__
+)
 @pytest.mark.parametrize("after", [False, True], ids=["before it is done", "after it is done"])
 def test_killed_at_any_write_it_comes_to_the_same_end(disturb: object, after: bool) -> None:
     undisturbed = asyncio.run(scenario(disturb, Fuse()))

@@ -24,6 +24,7 @@ class MissingAttempt:
     cell: Cell
     attempt: int
     generation: int
+    restarts: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +83,11 @@ def outcomes(trial: TrialSummary) -> frozenset[str]:
 
 def _newest(trials: Iterable[TrialSummary]) -> dict[AttemptKey, TrialSummary]:
     attempts = (trial for trial in trials if trial.kind is TrialKind.ATTEMPT)
-    return {attempt_key(t): t for t in sorted(attempts, key=lambda t: (t.generation, t.name))}
+    return {attempt_key(t): t for t in sorted(attempts, key=_age)}
+
+
+def _age(trial: TrialSummary) -> tuple[int, int, str]:
+    return trial.generation, trial.restarts, trial.name
 
 
 def _missing(
@@ -95,6 +100,13 @@ def _missing(
                 yield MissingAttempt(cell=cell, attempt=key.attempt, generation=0)
             elif _runs_again(trial, rerun):
                 yield MissingAttempt(cell=cell, attempt=key.attempt, generation=rerun.generation)
+            elif trial.begins_again:
+                yield MissingAttempt(
+                    cell=cell,
+                    attempt=key.attempt,
+                    generation=trial.generation,
+                    restarts=trial.restarts + 1,
+                )
 
 
 def _runs_again(trial: TrialSummary, rerun: Rerun) -> bool:

@@ -58,7 +58,9 @@ class NewTrial:
         )
 
 
-def attempt_trial(expansion: Expansion, cell: Cell, attempt: int, generation: int) -> NewTrial:
+def attempt_trial(
+    expansion: Expansion, cell: Cell, attempt: int, generation: int, restarts: int = 0
+) -> NewTrial:
     """The Trial of one attempt."""
     run = expansion.run
     name = names.attempt_trial_name(
@@ -71,6 +73,7 @@ def attempt_trial(expansion: Expansion, cell: Cell, attempt: int, generation: in
         loop=cell.loop.name,
         attempt=attempt,
         generation=generation,
+        restarts=restarts,
     )
     document = _document(expansion, name, TrialKind.ATTEMPT, cell.task).model_copy(
         update={
@@ -87,6 +90,7 @@ def attempt_trial(expansion: Expansion, cell: Cell, attempt: int, generation: in
         "model": cell.model,
         "loopProfile": cell.loop.name,
         "attempt": attempt,
+        "restarts": restarts,
     }
     return _new_trial(expansion, document, cell.task, generation, coordinates)
 

@@ -140,7 +140,9 @@ def _creations(
     new = chain(
         (inventory_trial(expansion, task, generation) for task, generation in inventories.missing),
         (
-            attempt_trial(expansion, missing.cell, missing.attempt, missing.generation)
+            attempt_trial(
+                expansion, missing.cell, missing.attempt, missing.generation, missing.restarts
+            )
             for missing in census.missing
             if missing.cell.task.digest in inventories.accepted
         ),

@@ -24,6 +24,8 @@ class TrialSummary:
     loop: str = ""
     attempt: int = 1
     generation: int = 0  # of the run's spec.rerun
+    restarts: int = 0  # within the generation
+    begins_again: bool = False  # its agent was lost, and a new Trial is to take its place
     phase: TrialPhase = TrialPhase.PENDING
     deleting: bool = False
     resolved: bool | None = None

@@ -193,9 +193,17 @@ def _recorded(view: TrialView, status: TrialStatus, valid: bool, message: str) -
     if valid:
         return complete(view, status, Reason.RESULT_RECORDED, message)
     status = replace(status, failure_mode=FailureMode.INFRA_ERROR.value)
-    refusal = evidence.refused(view)
-    reason = refusal.reason if refusal else Reason.INFRASTRUCTURE_FAILED
-    return complete(view, status, reason, message or "no valid result")
+    return complete(view, status, _why_invalid(view), message or "no valid result")
+
+
+def _why_invalid(view: TrialView) -> Reason:
+    """The reason as `give_up` had it, should it have died between result and status."""
+    if (refusal := evidence.refused(view)) is not None:
+        return refusal.reason
+    lost = any(role.role is Role.AGENT for role, _ in evidence.failed_roles(view))
+    if lost and view.spec.on_agent_loss != "resume":
+        return Reason.AGENT_LOST
+    return Reason.INFRASTRUCTURE_FAILED
 
 
 def give_up(view: TrialView, reason: Reason, message: str) -> Plan:

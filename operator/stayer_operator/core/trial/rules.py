@@ -164,14 +164,16 @@ def agent_at_fault(view: TrialView) -> Plan | None:
 
 
 def agent_lost(view: TrialView) -> Plan | None:
-    """Infrastructure took the agent pod: go on in a new one, unless the run wants otherwise."""
+    """Infrastructure took the agent pod: go on in a new one, unless the run wants otherwise.
+    To begin again is the run's doing: a new Trial, so that the evidence of both stays whole.
+    """
     for role, end in evidence.failed_roles(view):
         if role.role is not Role.AGENT:
             continue
         if view.spec.on_agent_loss == "resume":
             return _replace_or_give_up(view, role, end)
         message = f"{view.pod_name(role)}: {end.message} (onAgentLoss: {view.spec.on_agent_loss})"
-        return outcomes.give_up(view, Reason.INFRASTRUCTURE_FAILED, message)
+        return outcomes.give_up(view, Reason.AGENT_LOST, message)
     return None
 
 
