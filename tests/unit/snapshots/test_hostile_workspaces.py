@@ -156,7 +156,7 @@ def test_w4_fifos_sockets_and_devices_are_left_out_and_reported(root: Path) -> N
 def test_w4_a_file_that_turns_into_something_else_before_it_is_read_is_absent(
     root: Path, kind: str
 ) -> None:
-    make = {
+    make: dict[str, Callable[[Path], object]] = {
         "fifo": os.mkfifo,
         "folder": Path.mkdir,
         "link": lambda path: path.symlink_to("/etc/passwd"),

@@ -63,7 +63,7 @@ async def begin(store: ObjectStore, writer: Writer = FIRST) -> QueueWriter:
 
 async def kinds(store: ObjectStore) -> list[str]:
     reader = QueueReader(store, KEYS)
-    found = []
+    found: list[str] = []
     while (entry := await reader.poll()) is not None:
         found.append(entry.kind)
     return found
@@ -189,8 +189,14 @@ def test_killed_at_any_write_a_successor_goes_on_with_a_dense_queue(
 ) -> None:
     async def work(store: ObjectStore, writer: Writer) -> None:
         queue = await begin(store, writer)
-        while (done := -1 if (s := queue.last_snapshot) is None else s.snapshot) < 2:
-            await queue.append(lambda n, d=done: make_snapshot(n, writer, snapshot=d + 1))
+
+        def next_snapshot(number: int) -> SnapshotEntry:
+            last = queue.last_snapshot
+            count = 0 if last is None else last.snapshot + 1
+            return make_snapshot(number, writer, snapshot=count)
+
+        while queue.last_snapshot is None or queue.last_snapshot.snapshot < 2:
+            await queue.append(next_snapshot)
 
     async def scenario() -> None:
         inner = MemoryStore()
