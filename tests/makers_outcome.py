@@ -1,4 +1,4 @@
-"""The evidence of a trial as it lies in the object store, and what of it must not depend on luck."""
+"""The evidence of a trial in the object store, and the part of it that owes nothing to luck."""
 
 from __future__ import annotations
 

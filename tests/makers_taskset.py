@@ -1,4 +1,4 @@
-"""The example tasks in a task set of the tests' own; images are built only where they are missing."""
+"""The example tasks in a task set of the tests' own; only missing images are built."""
 
 from __future__ import annotations
 
