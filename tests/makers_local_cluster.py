@@ -54,6 +54,10 @@ class LocalCluster:
         found: dict[str, Any] = json.loads(self.kubectl("get", *arguments, "-o", "json"))
         return found
 
+    def kubernetes_minor(self) -> int:
+        """The minor version of the API server."""
+        return int(json.loads(self.kubectl("get", "--raw=/version"))["minor"])
+
     def apply(self, manifest: dict[str, Any]) -> None:
         """Create or update one object."""
         self.kubectl("apply", "-f", "-", stdin=json.dumps(manifest))

@@ -6,13 +6,12 @@ import base64
 import json
 import os
 import secrets
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from string import Template
 
-from local_cluster.errors import LocalClusterError
 from local_cluster.kubectl import Kubectl
+from local_cluster.probes import accepts_tcp, wait_for
 from local_cluster.s3 import Credentials, ensure_bucket
 from local_cluster.settings import (
     BUCKET,
@@ -28,9 +27,14 @@ from local_cluster.settings import (
     write_file,
 )
 
-DEPLOYMENTS = ("dns", "s3", "prometheus")
+SERVICES = {
+    "dns": (DNS_ADDRESS, 53),
+    "s3": (S3_ADDRESS, S3_PORT),
+    "prometheus": (PROMETHEUS_ADDRESS, PROMETHEUS_PORT),
+}
 S3_USER = 65532
 PATIENCE = 120
+SERVICE_PATIENCE = 20
 
 
 def load_credentials(places: Places) -> Credentials:
@@ -63,7 +67,7 @@ def render_manifests(places: Places, images: Mapping[str, str]) -> str:
         **images,
     }
     folder = SOURCE / "manifests"
-    names = ("rbac", *DEPLOYMENTS)
+    names = ("rbac", *SERVICES)
     texts = [Template((folder / f"{name}.yaml").read_text()).substitute(values) for name in names]
     return "\n---\n".join(texts)
 
@@ -103,22 +107,18 @@ def apply_infra(places: Places, kubectl: Kubectl, images: Mapping[str, str]) -> 
 
 def await_infra(places: Places, kubectl: Kubectl) -> None:
     """Wait until the pods serve, and make the bucket."""
-    credentials = load_credentials(places)
-    for deployment in DEPLOYMENTS:
-        kubectl.wait_for_rollout(INFRA_NAMESPACE, deployment, PATIENCE)
-    _make_bucket_when_reachable(credentials)
+    for name in SERVICES:
+        await_service(kubectl, name)
+    ensure_bucket(S3_ADDRESS, S3_PORT, BUCKET, load_credentials(places))
 
 
-def _make_bucket_when_reachable(credentials: Credentials) -> None:
+def await_service(kubectl: Kubectl, name: str) -> None:
+    """Wait until the pod is ready and its service's address leads to it."""
+    kubectl.wait_for_rollout(INFRA_NAMESPACE, name, PATIENCE)
     # The pod is ready a moment before the proxy has made its rules.
-    deadline = time.monotonic() + 20
-    while True:
-        try:
-            return ensure_bucket(S3_ADDRESS, S3_PORT, BUCKET, credentials)
-        except LocalClusterError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.3)
+    address, port = SERVICES[name]
+    what = f"{name} does not answer at {address}:{port}"
+    wait_for(what, lambda: accepts_tcp(address, port), SERVICE_PATIENCE)
 
 
 def stop_deployment(kubectl: Kubectl, name: str) -> None:
@@ -131,7 +131,7 @@ def stop_deployment(kubectl: Kubectl, name: str) -> None:
 def start_deployment(kubectl: Kubectl, name: str) -> None:
     """Scale back to one pod and wait until it is ready."""
     kubectl.read("scale", "-n", INFRA_NAMESPACE, f"deployment/{name}", "--replicas=1")
-    kubectl.wait_for_rollout(INFRA_NAMESPACE, name, PATIENCE)
+    await_service(kubectl, name)
 
 
 def describe_environment(places: Places, registry_port: int) -> dict[str, str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from local_cluster.components import Component, Supervisor, make_components
 from local_cluster.errors import LocalClusterError
-from local_cluster.infra import DEPLOYMENTS, start_deployment, stop_deployment
+from local_cluster.infra import SERVICES, start_deployment, stop_deployment
 from local_cluster.kubectl import Kubectl
 from local_cluster.pins import Pins
 from local_cluster.probes import wait_for
@@ -76,7 +76,7 @@ class Operator:
                 is_well = component.probe()
                 word = "healthy" if is_well else "NOT HEALTHY"
                 yield Part(component.name, f"{word}, pid {record.identity.pid}", is_well)
-        for name in DEPLOYMENTS:
+        for name in SERVICES:
             ready = self._kubectl.count_ready(INFRA_NAMESPACE, name)
             yield Part(name, "ready" if ready else "NOT READY", ready > 0)
         is_ready = self._kubectl.is_reachable() and is_node_ready(self._kubectl)
@@ -84,11 +84,11 @@ class Operator:
 
     def _find(self, name: str) -> Component | None:
         component = self.supervisor.get(name)
-        if component is None and name not in DEPLOYMENTS:
+        if component is None and name not in SERVICES:
             names = [component.name for component in self._components]
             raise LocalClusterError(
                 f"the cluster has no part called {name!r}",
-                advice=f"name one of: {', '.join([*names, *DEPLOYMENTS])}",
+                advice=f"name one of: {', '.join([*names, *SERVICES])}",
             )
         return component
 

@@ -54,6 +54,15 @@ def accepts_connections(path: Path) -> bool:
     return True
 
 
+def accepts_tcp(address: str, port: int) -> bool:
+    """Whether somebody listens on a TCP port."""
+    try:
+        socket.create_connection((address, port), timeout=TIMEOUT).close()
+    except OSError:
+        return False
+    return True
+
+
 def wait_for(
     what: str, probe: Probe, patience: float, *, log: Path | None = None, alive: Probe | None = None
 ) -> None:
