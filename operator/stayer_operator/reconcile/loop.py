@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -277,7 +278,7 @@ class ReconcileLoop:
             namespace=subject.namespace,
             name=subject.name,
             rule=decision.rule,
-            actions=[type(action).__name__ for action in decision.plan.actions],
+            actions=dict(Counter(type(action).__name__ for action in decision.plan.actions)),
             status=decision.plan.status is not None,
         )
 
