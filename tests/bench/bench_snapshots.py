@@ -1,9 +1,10 @@
 """Snapshots of a 12,000-file tree against restic and `tar | zstd`, on one S3 server in one run.
 
-Run as `python tests/bench/bench_snapshots.py`. The server is the one that STAYER_S3_* and AWS_*
-name; without them a versitygw found on PATH, or named by VERSITYGW, is started for the run.
-Exits 1 when a target of the project is missed.
+The server is the one that STAYER_S3_* and AWS_* name; without them a versitygw found on PATH, or
+named by VERSITYGW, is started for the run.
 """
+
+from __future__ import annotations
 
 import asyncio
 import contextlib
@@ -13,7 +14,6 @@ import shutil
 import socket
 import statistics
 import subprocess
-import sys
 import sysconfig
 import tempfile
 import time
@@ -23,6 +23,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from bench.api import BenchError
+from bench.evidence import SNAPSHOTS, bench_digest
+from bench.report import Check, Report, Table
 from stayer_evaluator.records.queue import EpisodeCursor, Writer
 from stayer_evaluator.records.trial import SnapshotSettings
 from stayer_evaluator.snapshots.base import NO_BASE, Base, write_base
@@ -106,7 +109,9 @@ def server(directory: Path) -> Iterator[StoreSettings]:
         return
     program = os.environ.get("VERSITYGW") or shutil.which("versitygw")
     if program is None:
-        sys.exit("no S3 server: set STAYER_S3_* and AWS_*, or VERSITYGW to a versitygw binary")
+        raise BenchError(
+            "snapshots: no S3 server; set STAYER_S3_* and AWS_*, or VERSITYGW to a versitygw binary"
+        )
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{probe.getsockname()[1]}"
@@ -157,10 +162,11 @@ class Ours:
         self.whole = Row("restore")
         self.bare = Row("bare scandir + lstat walk")
         self.puts: list[int] = []
+        self.read = 0
 
     async def begin(self, trial: str, base: Base) -> Snapshotter:
         writer = Writer(incarnation=1, nonce="bench")
-        keys = TrialKeys(f"runs/bench/run-00000000/{trial}/")
+        keys = TrialKeys(f"{SNAPSHOTS}{trial}/")
         queue = await QueueWriter.begin(self.store, keys, writer, time.time())
         return Snapshotter(self.root, queue, base, SnapshotSettings())
 
@@ -172,7 +178,9 @@ class Ours:
         snapshotter.close()
 
     async def take_rest(self, directory: Path) -> None:
-        base = await write_base(self.store, TaskKeys("0" * 64), self.root, excludes())
+        base = await write_base(
+            self.store, TaskKeys(bench_digest("snapshots")), self.root, excludes()
+        )
         snapshotter = await self.begin("steps", base)
         await snapshotter.take(EpisodeCursor(), time.time())
         await snapshotter.take(EpisodeCursor(), time.time())
@@ -183,8 +191,8 @@ class Ours:
             bare_walk(self.root)
             self.bare.seconds.append(time.perf_counter() - started)
             await timed(self.unchanged, lambda: snapshotter.take(EpisodeCursor(), time.time()))
-        read = snapshotter.bytes_read - read
-        self.unchanged.note = f"{read} B read, {self.store.counters.total - requests} requests"
+        self.read = snapshotter.bytes_read - read
+        self.unchanged.note = f"{self.store.counters.total - requests} requests in all"
         for number in range(ROUNDS):
             change(self.root, number)
             puts = self.store.counters.requests["create"]
@@ -214,15 +222,16 @@ class Ours:
 class Restic:
     def __init__(self, root: Path, settings: StoreSettings, directory: Path) -> None:
         self.root = root
+        bucket = f"s3:{settings.endpoint}/{settings.bucket}"
+        self.place = f"{bucket}/{settings.prefix}{SNAPSHOTS}restic"
         self.env = {
             **os.environ,
-            "RESTIC_REPOSITORY": f"s3:{settings.endpoint}/{settings.bucket}/restic",
             "RESTIC_PASSWORD": "bench",
             "RESTIC_CACHE_DIR": str(directory / "restic-cache"),
         }
 
     def init(self, name: str) -> None:
-        self.env["RESTIC_REPOSITORY"] += f"-{name}"
+        self.env["RESTIC_REPOSITORY"] = f"{self.place}-{name}"
         self.run("init", "--quiet")
 
     async def backup(self) -> None:
@@ -233,7 +242,7 @@ class Restic:
 
 
 async def tar_zstd(root: Path, store: RetryingMutableStore, name: str) -> None:
-    await store.create(f"tar/{name}", await asyncio.to_thread(tarred, root))
+    await store.create(f"{SNAPSHOTS}tar/{name}", await asyncio.to_thread(tarred, root))
 
 
 def tarred(root: Path) -> bytes:
@@ -243,7 +252,7 @@ def tarred(root: Path) -> bytes:
         return subprocess.run(zstd, stdin=source.stdout, capture_output=True, check=True).stdout
 
 
-async def bench(directory: Path, settings: StoreSettings) -> bool:
+async def bench(directory: Path, settings: StoreSettings) -> Report:
     root = directory / "tree"
     root.mkdir()
     make_tree(root)
@@ -265,36 +274,75 @@ async def bench(directory: Path, settings: StoreSettings) -> bool:
         change(root, 100 + number)
         await timed(others["restic small"], restic.backup)
         await timed(tars["tar|zstd small"], partial(tar_zstd, root, store, f"small-{number}"))
-    mine = [ours.bare, ours.unchanged, ours.small, ours.first, ours.whole]
-    report([*mine, *others.values(), *tars.values()])
+    return report(ours, others, tars)
+
+
+def report(ours: Ours, others: dict[str, Row], tars: dict[str, Row]) -> Report:
+    rows = [ours.bare, ours.unchanged, ours.small, ours.first, ours.whole]
+    rows += [*others.values(), *tars.values()]
     fastest_first = min(others["restic first"].median, tars["tar|zstd first"].median)
     fastest_small = min(others["restic small"].median, tars["tar|zstd small"].median)
-    checks = {
-        "unchanged ≤ 2 × the bare walk": ours.unchanged.median <= 2 * ours.bare.median,
-        "unchanged reads nothing": ours.unchanged.note.startswith("0 B read"),
-        "small change ≤ 2 PUTs": max(ours.puts) <= 2,
-        "small change faster than both": ours.small.median < fastest_small,
-        "first no slower than the faster": ours.first.median <= fastest_first,
-    }
-    for name, held in checks.items():
-        sys.stdout.write(f"{'ok  ' if held else 'MISS'} {name}\n")
-    return all(checks.values())
+    walk, unchanged = ours.bare.median, ours.unchanged.median
+    checks = [
+        Check(
+            quantity="unchanged, against a bare walk",
+            goal=f"<= 2 x {milliseconds(walk)}",
+            seen=f"{milliseconds(unchanged)} = {unchanged / walk:.2f} x",
+            holds=unchanged <= 2 * walk,
+        ),
+        Check(
+            quantity="bytes read of unchanged files",
+            goal="0",
+            seen=str(ours.read),
+            holds=ours.read == 0,
+        ),
+        Check(
+            quantity="PUTs of a small change",
+            goal="<= 2",
+            seen=str(max(ours.puts)),
+            holds=max(ours.puts) <= 2,
+        ),
+        Check(
+            quantity="small change",
+            goal=f"< {milliseconds(fastest_small)}",
+            seen=milliseconds(ours.small.median),
+            holds=ours.small.median < fastest_small,
+        ),
+        Check(
+            quantity="first snapshot",
+            goal=f"<= {milliseconds(fastest_first)}",
+            seen=milliseconds(ours.first.median),
+            holds=ours.first.median <= fastest_first,
+        ),
+    ]
+    return Report(
+        name="snapshots",
+        title=f"a tree of {FILES:,} files, {CHANGED} edited at a time; goals are the faster of "
+        "restic and tar | zstd, medians, same S3 server, same run",
+        checks=checks,
+        tables=[
+            Table(
+                title="Every measurement",
+                columns=["", "median", "min", "max", "times", "note"],
+                rows=[cells(row) for row in rows],
+            )
+        ],
+        notes=["restic's time is that of its command, the opening of its repository included"],
+        figures={row.what: row.seconds for row in rows} | {"puts": ours.puts, "read": ours.read},
+    )
 
 
-def report(rows: list[Row]) -> None:
-    sys.stdout.write(f"{'':32}{'median':>10}{'min':>10}{'max':>10}  \n")
-    for row in rows:
-        times = (row.median, min(row.seconds), max(row.seconds))
-        cells = "".join(f"{1000 * value:>7.0f} ms" for value in times)
-        sys.stdout.write(f"{row.what:32}{cells}  {row.note}\n")
+def cells(row: Row) -> list[str]:
+    times = (row.median, min(row.seconds), max(row.seconds))
+    return [row.what, *map(milliseconds, times), str(len(row.seconds)), row.note]
 
 
-def main() -> int:
+def milliseconds(seconds: float) -> str:
+    return f"{1000 * seconds:.0f} ms"
+
+
+async def bench_snapshots() -> Report:
     with tempfile.TemporaryDirectory(prefix="stayer-bench-") as name:
         directory = Path(name)
         with server(directory) as settings:
-            return 0 if asyncio.run(bench(directory, settings)) else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+            return await bench(directory, settings)
