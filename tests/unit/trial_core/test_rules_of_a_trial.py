@@ -419,6 +419,22 @@ def test_replaced_pod_is_counted_and_announced_before_it_is_created() -> None:
     )
 
 
+def test_grader_that_the_candidate_brings_down_uses_up_no_retry() -> None:
+    view = pair("at work", "out of memory", SPENT, results=MISSING)
+    last = replace(
+        view,
+        adjudicator=replace(view.adjudicator, incarnation=TrialSettings().adjudicator_lives),
+    )
+
+    written = plan_trial(view).plan.status
+
+    assert written is not None
+    assert parse_trial_status(written.status).adjudicator_incarnation == 2
+    assert parse_trial_status(written.status).infra_restarts == 3
+    assert plan_trial(last).plan.status is not None
+    assert plan_trial(last).plan.status.status["phase"] == "Failed"  # type: ignore[union-attr]
+
+
 def test_first_replaced_pod_comes_at_once_and_later_ones_wait() -> None:
     waits = []
     for count in range(4):

@@ -260,10 +260,10 @@ def end_entry(view: TrialView, end: PodEnd) -> Plan:
     return Plan(actions=(PutObject(key=key, data=compress(entry), mode="adopt"),), wake_after=SOON)
 
 
-def replace_pod(view: TrialView, role: RoleView, end: PodEnd) -> Plan:
+def replace_pod(view: TrialView, role: RoleView, end: PodEnd, *, counted: bool = True) -> Plan:
     """Write the next incarnation; its pod is created by a later plan, once this stands."""
     status = observed_status(view)
-    count = status.infra_restarts + 1
+    count = status.infra_restarts + 1 if counted else status.infra_restarts
     wait = backoff(
         view.trial.uid,
         count - 1,

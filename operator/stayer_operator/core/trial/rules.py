@@ -178,10 +178,18 @@ def agent_lost(view: TrialView) -> Plan | None:
 
 
 def adjudicator_lost(view: TrialView) -> Plan | None:
-    """The adjudicator pod is gone without a result: the next one continues from the verdicts."""
+    """The adjudicator pod is gone without a result: the next one continues from the verdicts.
+
+    A candidate that brings its grader down (own limits of the task container) uses up none of the
+    trial's infraRetries, else it could turn its verdicts into an infra_error. The adjudicator gives
+    each snapshot two starts and goes on, so that this ends.
+    """
     for role, end in evidence.failed_roles(view):
-        if role.role is Role.ADJUDICATOR:
-            return _replace_or_give_up(view, role, end)
+        if role.role is not Role.ADJUDICATOR:
+            continue
+        if end.fault is Fault.AGENT and role.incarnation < view.settings.adjudicator_lives:
+            return outcomes.replace_pod(view, role, end, counted=False)
+        return _replace_or_give_up(view, role, end)
     return None
 
 

@@ -22,4 +22,5 @@ class TrialSettings:
     replace_backoff: float = 5  # from the second replaced pod on; doubles, up to:
     replace_backoff_limit: float = 300
     recheck: float = 30  # while something is about to be observed that brings its own wake-up
+    adjudicator_lives: int = 100  # incarnations, when candidates bring their own graders down
     sidecar_restarts: int = 3  # of one pod, before the pod is replaced
