@@ -27,6 +27,7 @@ const usage = `usage: runner COMMAND [flags]
   seed       copy the image's workspace into the shared volume
   apply      apply a unified or git diff, all of it or nothing
   put        write one file below a directory, its content from standard input
+  probe      say whether this is a user namespace (for the operator's probe pod)
   hang       do nothing until killed (for tests of time limits)
   copy-self  copy this program into a directory
   version    print the version
@@ -69,6 +70,7 @@ var commands = map[string]func([]string) (int, error){
 	"apply":     applyCommand,
 	"put":       putCommand,
 	"copy-self": copySelfCommand,
+	"probe":     probeCommand,
 	"version":   versionCommand,
 }
 
