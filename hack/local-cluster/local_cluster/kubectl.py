@@ -8,14 +8,21 @@ from pathlib import Path
 
 from local_cluster.commands import read_output, try_command
 from local_cluster.errors import LocalClusterError
+from local_cluster.settings import Places
 
 
 @dataclass(frozen=True)
 class Kubectl:
-    """One kubectl with one kubeconfig."""
+    """One kubectl with one kubeconfig, and where it caches what it discovers."""
 
     program: Path
     kubeconfig: Path
+    cache: Path | None = None
+
+    @classmethod
+    def of_local_cluster(cls, places: Places) -> Kubectl:
+        """The cluster's own, which leaves nothing in the user's home directory."""
+        return cls(places.bin / "kubectl", places.kubeconfig, places.state / "kubectl-cache")
 
     def read(self, *arguments: str, stdin: str | None = None) -> str:
         """What kubectl prints; raise LocalClusterError with its complaint."""
@@ -61,5 +68,5 @@ class Kubectl:
             )
 
     def _command(self, arguments: Sequence[str]) -> list[str | Path]:
-        cache = self.kubeconfig.with_name("kubectl-cache")
-        return [self.program, f"--kubeconfig={self.kubeconfig}", f"--cache-dir={cache}", *arguments]
+        cache = [] if self.cache is None else [f"--cache-dir={self.cache}"]
+        return [self.program, f"--kubeconfig={self.kubeconfig}", *cache, *arguments]

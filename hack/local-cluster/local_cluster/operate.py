@@ -33,7 +33,7 @@ class Operator:
 
     def __init__(self, places: Places, choices: Choices, pins: Pins) -> None:
         self._components = make_components(places, choices, pins)
-        self._kubectl = Kubectl(places.bin / "kubectl", places.kubeconfig)
+        self._kubectl = Kubectl.of_local_cluster(places)
         self.supervisor = Supervisor(places, self._components)
 
     def stop(self, name: str, *, kill: bool = False) -> None:

@@ -48,7 +48,7 @@ def bring_up(places: Places, choices: Choices, pins: Pins, console: Console) -> 
     products = builder.build()
     link_programs(places, dict(products.programs))
     _prepare_node(places, products)
-    kubectl = Kubectl(places.bin / "kubectl", places.kubeconfig)
+    kubectl = Kubectl.of_local_cluster(places)
     _start(supervisor, components, places, kubectl, products.images, console)
     variables = describe_environment(places, choices.registry_port)
     write_file(places.state / "env", render_environment(variables))
