@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +16,7 @@ from stayer_evaluator.snapshots.index import RACY_WINDOW_NS, Index, Problem, See
 from stayer_evaluator.snapshots.manifest import Node, Piece, Tree
 from stayer_evaluator.snapshots.pack import Pack
 from stayer_evaluator.snapshots.reading import Content, Reading
-from stayer_evaluator.snapshots.walk import Limits, Scan, walk
+from stayer_evaluator.snapshots.walk import Limits, OrderedWalk, Overflow, Scan, Walk, moved
 from stayer_evaluator.storage.pause import collector_paused
 from stayer_evaluator.storage.store import ObjectStore
 
@@ -24,6 +24,7 @@ T = TypeVar("T")
 PASSES = 3
 """Readings of one collection: the tree is taken as it is after the last, however it moves."""
 MAX_REPORTS = 1000
+UPLOADS = 2
 WORKERS = max(2, min(4, os.cpu_count() or 2))
 
 
@@ -97,13 +98,9 @@ class Collector:
         """
         if self._root is None:
             self._root = os.open(self.root, OPEN_DIRECTORY)
-        scan = await self._walk(self._root, {} if reread else self._index)
-        if not scan.unread and not scan.changed:
-            self._index = scan.index
-            return None
         uploads = _Uploads(packs)
         try:
-            return await self._collect(self._root, scan, uploads)
+            return await self._collect(self._root, {} if reread else self._index, uploads)
         except BaseException:
             uploads.cancel()
             raise
@@ -114,43 +111,54 @@ class Collector:
         self.known.update(collected.pieces)
         self._index = collected.index
 
-    async def _collect(self, root: int, scan: Scan, uploads: "_Uploads") -> Collected:
+    async def _collect(self, root: int, index: Index, uploads: "_Uploads") -> Collected | None:
         pieces: dict[str, Piece] = {}
         bytes_read = 0
+        changed = False
         for again in range(1, PASSES + 1):
-            reading = Reading(root, self.known.keys() | pieces.keys(), self._pool, WORKERS)
-            await self._upload_all(reading, scan, pieces, uploads)
+            scan, reading = await self._look(root, index, pieces, uploads)
             bytes_read += reading.bytes
-            moving = [content for content in reading.contents if content.moving]
+            index = scan.index
             with collector_paused():
                 self._take_over(scan, reading.contents, pieces, last=again == PASSES)
-            news = scan.changed or not all(file.again for file in scan.unread)
-            if again == PASSES or not (moving or news):
-                break
-            if moving:
-                await asyncio.sleep(RACY_WINDOW_NS / 1e9)
-            scan = await self._walk(root, scan.index)
             if not scan.unread and not scan.changed:
                 break
+            changed = True
+            if again < PASSES and not await self._must_look_again(root, scan, reading):
+                break
+        if not changed:
+            self._index = index
+            return None
         with collector_paused():
-            tree = tree_of(scan.index)
-        return Collected(tree, reports_of(scan), bytes_read, scan.index, pieces, uploads)
+            tree = tree_of(index)
+        return Collected(tree, reports_of(scan), bytes_read, index, pieces, uploads)
 
-    async def _walk(self, root: int, index: Index) -> Scan:
-        def run() -> Scan:
-            with collector_paused():
-                return walk(root, index, self._excludes, self._limits)
+    async def _look(
+        self, root: int, index: Index, pieces: dict[str, Piece], uploads: "_Uploads"
+    ) -> tuple[Scan, Reading]:
+        """Walk and read once, uploading on the way."""
+        for kind in (Walk, OrderedWalk):
+            walk = kind(index, self._excludes, self._limits)
+            reading = Reading(root, self.known.keys() | pieces.keys(), self._pool, WORKERS)
+            try:
+                await self._upload_all(reading.packs(walk.steps(root)), pieces, uploads)
+            except Overflow:
+                continue
+            return walk.scan, reading
+        raise AssertionError("an ordered walk keeps within the limits")
 
-        return await self._drive(run)
+    async def _must_look_again(self, root: int, scan: Scan, reading: Reading) -> bool:
+        if any(content.moving for content in reading.contents):
+            await asyncio.sleep(RACY_WINDOW_NS / 1e9)
+            return True
+        return await self._drive(lambda: moved(root, scan))
 
     async def _drive(self, call: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._driver, call)
 
     async def _upload_all(
-        self, reading: Reading, scan: Scan, pieces: dict[str, Piece], uploads: "_Uploads"
+        self, packs: Generator[Pack, None, None], pieces: dict[str, Piece], uploads: "_Uploads"
     ) -> None:
-        packs = reading.packs(scan.unread)
-
         def pull() -> Pack | None:
             with collector_paused():
                 return next(packs, None)
@@ -189,23 +197,23 @@ class Collector:
 
 @dataclass(slots=True)
 class _Uploads:
-    """Packs on their way: one at a time, the next one read meanwhile."""
+    """Packs on their way: two at a time, the next one read meanwhile."""
 
     packs: PackStore
-    _task: asyncio.Task[None] | None = field(default=None)
+    _tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
     async def start(self, pack: Pack) -> None:
-        await self.finish()
-        self._task = asyncio.create_task(self.packs.create(pack))
+        while len(self._tasks) >= UPLOADS:
+            await self._tasks.pop(0)
+        self._tasks.append(asyncio.create_task(self.packs.create(pack)))
 
     async def finish(self) -> None:
-        task, self._task = self._task, None
-        if task is not None:
-            await task
+        while self._tasks:
+            await self._tasks.pop(0)
 
     def cancel(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
+        for task in self._tasks:
+            task.cancel()
 
 
 def tree_of(index: Index) -> dict[bytes, Node]:

@@ -83,12 +83,10 @@ def tree_digest(tree: Tree) -> str:
 
 
 def _digest_line(path: bytes, node: Node) -> bytes:
-    content = node.target if node.target is not None else _hashes(node)
-    return b"%b\0%b %o %d\0%b\0" % (path, node.type.encode(), node.mode, node.size, content)
-
-
-def _hashes(node: Node) -> bytes:
-    return "".join([piece.hash for piece in node.pieces]).encode()
+    kind, mode, size, target, pieces = node
+    if target is None:
+        target = "".join([piece.hash for piece in pieces]).encode()
+    return b"%b\0%b %o %d\0%b\0" % (path, kind.encode(), mode, size, target)
 
 
 def delta(base: Tree, tree: Tree) -> Delta:

@@ -39,6 +39,7 @@ class Draft:
         self.members: list[tuple[str, int, int]] = []
         self._used = 0
         self._buffer = memoryview(bytearray(FRAME_LIMIT))
+        self._room = self._buffer
         self._compressor = zstandard.ZstdCompressor(level=LEVEL)
 
     @property
@@ -48,12 +49,13 @@ class Draft:
 
     def room(self) -> memoryview:
         """The free rest of the buffer, at least CHUNK bytes unless the draft is full."""
-        return self._buffer[self._used :]
+        return self._room
 
     def keep(self, digest: str, size: int) -> None:
         """The first `size` bytes of the room are a content of this frame."""
         self.members.append((digest, self._used, size))
         self._used += size
+        self._room = self._buffer[self._used :]
 
     def compress(self) -> Frame:
         """The frame of what was kept."""
@@ -64,6 +66,7 @@ class Draft:
         """Begin anew."""
         self.members = []
         self._used = 0
+        self._room = self._buffer
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Reads and compresses the files a walk asks for, into packs.
+"""Reads and compresses the files that a walk asks for, into packs.
 
 A bounded number of frames is under way, whatever the tree's size.
 """
@@ -8,7 +8,7 @@ import os
 import stat
 import time
 from collections import deque
-from collections.abc import Container, Generator, Iterator
+from collections.abc import Container, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -17,9 +17,14 @@ from stayer_evaluator.snapshots.index import Problem, Signature
 from stayer_evaluator.snapshots.pack import CHUNK, Draft, Frame, Pack, PackBuilder, content_hash
 from stayer_evaluator.snapshots.walk import Unread, settled, signature_of
 
+Steps = Iterable[tuple[int, list[Unread]]]
+"""Descriptor of a directory, valid until the next step, and its unread files."""
+
 OPEN_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ENODEV})
 """What opening a path gives once something else, or nothing, is in its place."""
+NO_POSITIONS = frozenset({errno.ESPIPE, errno.EISDIR, errno.EINVAL, errno.ENXIO})
+"""What reading at a position gives for a fifo, a directory or a device."""
 TRIES = 3
 """Readings of a file that changes under the reader before it is taken as it is."""
 
@@ -63,10 +68,13 @@ class Reading:
         self._spare: list[Draft] = []
         self._large: list[Unread] = []
 
-    def packs(self, files: list[Unread]) -> Generator[Pack, None, None]:
-        """Packs of contents that are not known yet, as they fill up; the rest at the end."""
+    def packs(self, steps: Steps) -> Generator[Pack, None, None]:
+        """Packs of contents that are not known yet, as they fill up; the rest at the end.
+
+        `steps` are those of a walk, which goes on while what it found is read and compressed.
+        """
         waiting: deque[Future[Frame]] = deque()
-        for draft in self._drafts(files):
+        for draft in self._drafts(steps):
             waiting.append(self._pool.submit(self._compress, draft))
             if len(waiting) > self._window:
                 yield from self._add(waiting.popleft().result())
@@ -75,16 +83,14 @@ class Reading:
         if self._builder.frames:
             yield self._builder.finish()
 
-    def _drafts(self, files: list[Unread]) -> Iterator[Draft]:
+    def _drafts(self, steps: Steps) -> Iterator[Draft]:
         """Frames to be compressed, filled by reading the files."""
-        with Directories(self._root) as directories:
+        for directory, files in steps:
             for file in files:
-                if file.signature[0] >= CHUNK:
-                    self._large.append(file)
-                    continue
-                self._read_small(directories, file)
+                self._read_small(directory, file)
                 if self._draft.full:
                     yield self._hand_over()
+        with Directories(self._root) as directories:
             for file in self._large:
                 yield from self._read_large(directories, file)
         if self._draft.members:
@@ -107,15 +113,24 @@ class Reading:
         if self._builder.full:
             yield self._builder.finish()
 
-    def _read_small(self, directories: Directories, file: Unread) -> None:
+    def _read_small(self, directory: int, file: Unread) -> None:
+        """Read a file in one piece, or put it aside as a large one.
+
+        This runs once a file of the whole tree at a first snapshot, and is kept flat for that.
+        """
+        walked = file.signature
+        if walked[0] >= CHUNK:
+            self._large.append(file)
+            return
         read_at = time.time_ns()
+        room = self._draft.room()
         try:
-            fd = os.open(file.name, OPEN_FILE, dir_fd=directories.open(file.directory))
+            fd = os.open(file.name, OPEN_FILE, dir_fd=directory)
         except OSError as error:
             self.contents.append(_lost(file, error))
             return
         try:
-            size, signature, stable = _read_stable(fd, file.signature, self._draft.room())
+            size, signature, stable = _read_stable(fd, walked, room)
         except _OtherType:
             self.contents.append(_changed_type(file))
             return
@@ -125,7 +140,7 @@ class Reading:
         finally:
             os.close(fd)
         self.bytes += size
-        hashes = (self._take(size),) if size else ()
+        hashes = (self._take(room[:size]),) if size else ()
         self.contents.append(_content(file, signature, read_at, hashes, stable=stable))
 
     def _read_large(self, directories: Directories, file: Unread) -> Iterator[Draft]:
@@ -161,19 +176,19 @@ class Reading:
             if not size:
                 break
             read += size
-            hashes.append(self._take(size))
+            hashes.append(self._take(room[:size]))
             if self._draft.full:
                 yield self._hand_over()
         after = signature_of(os.fstat(fd))
         stable = after == before and read == before[0]
         return _content(file, (read, *after[1:]), read_at, tuple(hashes), stable=stable)
 
-    def _take(self, size: int) -> str:
-        """Keep `size` bytes read into the draft if they are new; returns their hash."""
-        digest = content_hash(self._draft.room()[:size])
+    def _take(self, data: memoryview) -> str:
+        """Keep what was read into the draft's room if it is new; returns its hash."""
+        digest = content_hash(data)
         if digest not in self._packed and digest not in self._known:
             self._packed.add(digest)
-            self._draft.keep(digest, size)
+            self._draft.keep(digest, len(data))
         return digest
 
 
@@ -191,29 +206,23 @@ def _read_stable(fd: int, walked: Signature, room: memoryview) -> tuple[int, Sig
     The walk's own stat is the first one of the first try. Raises _OtherType, _Large.
     """
     before = walked
-    attempt = 0
-    while True:
-        attempt += 1
-        size = _read_into(fd, room[:CHUNK])
+    for attempt in range(1, TRIES + 1):
+        try:
+            size = os.preadv(fd, (room,), 0)
+        except OSError as error:
+            if error.errno in NO_POSITIONS:
+                raise _OtherType from error
+            raise
         after = signature_of(os.fstat(fd))
-        if size is None or not stat.S_ISREG(after[4]):
+        if after == before and size == after[0]:
+            return size, after, True
+        if not stat.S_ISREG(after[4]):
             raise _OtherType
         if size >= CHUNK or after[0] >= CHUNK:
             raise _Large
-        stable = after == before and size == before[0]
-        if stable or attempt == TRIES:
-            return size, (size, *after[1:]), stable
-        before = after
-
-
-def _read_into(fd: int, room: memoryview) -> int | None:
-    """Bytes read from the start; None for what has no positions."""
-    try:
-        return os.preadv(fd, [room], 0)
-    except OSError as error:
-        if error.errno in (errno.ESPIPE, errno.EISDIR, errno.EINVAL, errno.ENXIO):
-            return None
-        raise
+        if attempt < TRIES:
+            before = after
+    return size, (size, *after[1:]), False
 
 
 def _is_hole(fd: int, offset: int, length: int) -> bool:

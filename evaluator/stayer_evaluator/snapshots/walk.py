@@ -10,12 +10,12 @@ import heapq
 import os
 import stat
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from stayer_evaluator.snapshots import names
-from stayer_evaluator.snapshots.directories import OPEN_DIRECTORY
+from stayer_evaluator.snapshots.directories import OPEN_DIRECTORY, Directories
 from stayer_evaluator.snapshots.excludes import ALWAYS_KEPT, Filter
 from stayer_evaluator.snapshots.index import (
     FUTURE_NS,
@@ -50,83 +50,89 @@ class Unread(NamedTuple):
     directory: str
     name: str
     signature: Signature
-    again: bool = False
-    """It looks as it did when it was read last, which was too soon after a change."""
+
+
+_Place = tuple[int, str, list[str]]
+"""An open directory: descriptor, path, subdirectories that are still to be entered."""
+
+Stamp = tuple[int, int, int]
+"""Inode, mtime, ctime of a directory."""
 
 
 @dataclass(slots=True)
 class Scan:
-    """What one walk saw. Files in `unread` stand in `index` with a signature of None."""
+    """What one walk saw. Files that had to be read stand in `index` with a signature of None."""
 
     started_ns: int
     index: Index = field(default_factory=dict)
-    unread: list[Unread] = field(default_factory=list)
+    stamps: dict[str, Stamp] = field(default_factory=dict)
+    """Of every directory, taken just before it was listed."""
+    unread: int = 0
+    """Files that had to be read."""
     changed: bool = False
-    """A path other than those in `unread` is new, gone or different."""
+    """A path other than those files is new, gone or different."""
     problems: list[tuple[str, Problem, str]] = field(default_factory=list)
     """Of whole directories: path, problem, detail."""
     entries: int = 0
     bytes: int = 0
 
 
-class _Overflow(Exception):  # noqa: N818 (steers, is no error)
-    """More than the limits allow: walk again in order."""
+class Overflow(Exception):  # noqa: N818 (steers, is no error)
+    """The tree holds more than the limits allow: look at it again with an OrderedWalk."""
 
 
-def walk(root: int, index: Index, excludes: Filter, limits: Limits) -> Scan:
-    """Look at the tree under the directory descriptor `root`.
+class Walk:
+    """A look at the tree under a directory descriptor, directory by directory.
 
-    Beyond a limit a second walk, sorted by name, decides what is left out, so that equal trees
-    give equal snapshots. Raises OSError when the root itself cannot be listed.
+    Iterate `steps`, then read `scan`. What the steps ask for can be read at once, through the
+    directory's descriptor, while it is still open.
     """
-    try:
-        return _Walk(index, excludes, limits).run(root)
-    except _Overflow:
-        return _OrderedWalk(index, excludes, limits).run(root)
 
-
-class _Walk:
     def __init__(self, index: Index, excludes: Filter, limits: Limits) -> None:
         self.old = index
         self.excludes = excludes
         self.limits = limits
         self.scan = Scan(started_ns=time.time_ns())
 
-    def run(self, root: int) -> Scan:
-        scan = self.scan
-        stack: list[tuple[int, str, list[str]]] = []
+    def steps(self, root: int) -> Iterator[tuple[int, list[Unread]]]:
+        """The unread files of each directory that has some, with its descriptor.
+
+        The descriptor is valid until the next step. Raises Overflow; OSError when the root itself
+        cannot be listed.
+        """
+        stack: list[_Place] = []
         try:
-            self._enter(stack, root, ".", "")
+            unread = self._enter(stack, root, ".", "")
             while stack:
                 fd, directory, pending = stack[-1]
-                if pending:
-                    self._descend(stack, fd, directory, pending.pop())
+                if unread:
+                    yield fd, unread
+                    unread = []
+                elif pending:
+                    unread = self._descend(stack, fd, directory, pending.pop())
                 else:
                     os.close(stack.pop()[0])
         finally:
             for fd, _, _ in stack:
                 os.close(fd)
-        scan.changed = scan.changed or len(scan.index) != len(self.old)
-        return scan
+        self.scan.changed = self.scan.changed or len(self.scan.index) != len(self.old)
 
-    def _enter(
-        self, stack: list[tuple[int, str, list[str]]], parent: int, name: str, directory: str
-    ) -> None:
+    def _enter(self, stack: list[_Place], parent: int, name: str, directory: str) -> list[Unread]:
+        """Open and list a directory, which is the last of the stack then."""
         fd = os.open(name, OPEN_DIRECTORY, dir_fd=parent)
-        pending: list[str] = []
-        stack.append((fd, directory, pending))
-        pending.extend(self._list(fd, directory))
+        folders: list[str] = []
+        stack.append((fd, directory, folders))
+        self.scan.stamps[directory] = stamp_of(os.fstat(fd))
+        return self._list(fd, directory, folders)
 
-    def _descend(
-        self, stack: list[tuple[int, str, list[str]]], fd: int, directory: str, name: str
-    ) -> None:
+    def _descend(self, stack: list[_Place], fd: int, directory: str, name: str) -> list[Unread]:
         path = directory + name
         if len(stack) >= self.limits.depth:
             detail = f"deeper than {self.limits.depth} levels"
             self.scan.problems.append((path, "too_deep", detail))
-            return
+            return []
         try:
-            self._enter(stack, fd, name, path + "/")
+            return self._enter(stack, fd, name, path + "/")
         except OSError as error:
             if error.errno in (errno.EACCES, errno.EPERM):
                 self.scan.problems.append((path, "unreadable", error.strerror or ""))
@@ -136,12 +142,12 @@ class _Walk:
                 self.scan.problems.append((path, "vanished", ""))
             else:
                 raise
+        return []
 
-    def _list(self, fd: int, directory: str) -> list[str]:
-        """List one directory; returns the names of its subdirectories."""
+    def _list(self, fd: int, directory: str, folders: list[str]) -> list[Unread]:
+        """List one directory; adds the names of its subdirectories to `folders`."""
         known: Listing = self.old.get(directory, {})
         fresh: Listing = {}
-        folders: list[str] = []
         unread: list[Unread] = []
         size = 0
         with os.scandir(fd) as found:
@@ -166,7 +172,7 @@ class _Walk:
                 else:
                     size += self._other(fd, directory, name, status, seen, fresh, unread)
         self._close(directory, known, fresh, folders, unread, size)
-        return folders
+        return unread
 
     def _arrange(
         self,
@@ -187,7 +193,7 @@ class _Walk:
         """Take a finished listing over into the scan."""
         scan = self.scan
         scan.index[directory] = fresh
-        scan.unread += unread
+        scan.unread += len(unread)
         scan.entries += len(fresh)
         scan.bytes += size
         scan.changed = scan.changed or len(fresh) != len(known)
@@ -236,8 +242,7 @@ class _Walk:
             now = _oversized(status, signature)
         else:
             fresh[name] = Seen(None, signature, seen.node if seen else None)
-            again = seen is not None and seen.soft == signature
-            unread.append(Unread(directory, name, signature, again))
+            unread.append(Unread(directory, name, signature))
             return status.st_size
         fresh[name] = now
         if seen is None or (seen.node, seen.problem) != (now.node, now.problem):
@@ -250,7 +255,7 @@ class _Walk:
             self._overflow()
 
     def _overflow(self) -> None:
-        raise _Overflow
+        raise Overflow
 
 
 @dataclass(slots=True)
@@ -259,7 +264,7 @@ class _Budget:
     bytes: int
 
 
-class _OrderedWalk(_Walk):
+class OrderedWalk(Walk):
     """Lists by name and leaves out what is beyond the limits."""
 
     def __init__(self, index: Index, excludes: Filter, limits: Limits) -> None:
@@ -311,6 +316,27 @@ class _OrderedWalk(_Walk):
         super()._close(directory, known, fresh, folders, unread, size)
 
 
+def stamp_of(status: os.stat_result) -> Stamp:
+    """What of a directory changes when a name in it does."""
+    return status.st_ino, status.st_mtime_ns, status.st_ctime_ns
+
+
+def moved(root: int, scan: Scan) -> bool:
+    """Whether a name may have come or gone since the walk listed its directory.
+
+    A file that is moved between two directories while they are listed could be in neither listing.
+    """
+    with Directories(root) as directories:
+        for directory, stamp in scan.stamps.items():
+            try:
+                now = stamp_of(os.fstat(directories.open(directory)))
+            except OSError:
+                return True
+            if now != stamp or not _still(stamp[2], scan.started_ns):
+                return True
+    return False
+
+
 def signature_of(status: os.stat_result) -> Signature:
     """What is compared to tell whether a file may have changed."""
     return (
@@ -324,8 +350,12 @@ def signature_of(status: os.stat_result) -> Signature:
 
 def settled(signature: Signature, read_at_ns: int) -> Signature | None:
     """The signature if it may be trusted, None when the file changed around its reading."""
-    since = read_at_ns - signature[2]
-    return None if -FUTURE_NS < since < RACY_WINDOW_NS else signature
+    return signature if _still(signature[2], read_at_ns) else None
+
+
+def _still(ctime_ns: int, at_ns: int) -> bool:
+    """Whether a change after `at_ns` must show as another ctime."""
+    return not -FUTURE_NS < at_ns - ctime_ns < RACY_WINDOW_NS
 
 
 def _special(fd: int, path: str, name: str, signature: Signature, now_ns: int) -> Seen:

@@ -167,7 +167,8 @@ def test_w4_a_file_that_turns_into_something_else_before_it_is_read_is_absent(
     with ThreadPoolExecutor(2) as pool:
         reading = Reading(fd, set(), pool, 2)
         for size in (10, 2 * CHUNK):
-            assert list(reading.packs([Unread("", "file", (size, 1, 1, 1, 0o100644))])) == []
+            file = Unread("", "file", (size, 1, 1, 1, 0o100644))
+            assert list(reading.packs([(fd, [file])])) == []
     os.close(fd)
 
     assert [content.problem for content in reading.contents] == ["vanished"] * 3 or [
