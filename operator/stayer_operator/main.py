@@ -31,6 +31,7 @@ from stayer_operator.adapters.discovery import missing_kinds, service_address
 from stayer_operator.adapters.lease import Lease, LeaseLostError, LeaseSettings
 from stayer_operator.adapters.token_keys import ClientKeys
 from stayer_operator.adapters.web import monitoring, serving
+from stayer_operator.core.features.decide import Features
 from stayer_operator.core.pods.settings import PodSettings
 from stayer_operator.core.run.settings import RunSettings
 from stayer_operator.errors import ClusterError, SettingsError
@@ -39,7 +40,7 @@ from stayer_operator.progress.endpoint import ProgressEndpoint
 from stayer_operator.reconcile.loop import LoopPace, ReconcileLoop
 from stayer_operator.settings import Settings, read_settings
 from stayer_operator.telemetry.logs import set_up_logging
-from stayer_operator.wiring import Sight
+from stayer_operator.wiring import Sight, find_features
 
 log = structlog.get_logger(__name__)
 
@@ -134,13 +135,17 @@ class Operator:
         self._start(parts, "store probe", probe(store))
         await self._look(client, parts)
         await self._take_reports(client, stack)
+        features = await find_features(
+            self._settings, client, self._sight.view.node_mirror, lease.is_held
+        )
+        self._sight.metrics.features_known(features)
         cluster = KubernetesCluster(
             client,
             onlooker=self._sight.view,
             may_write=lease.is_held,
             instance=self._settings.installation.pod_name,
         )
-        self._start(parts, "reconciling", self._reconcile(cluster, store, pods))
+        self._start(parts, "reconciling", self._reconcile(cluster, store, pods, features))
 
     async def _look(self, client: ApiClient, parts: asyncio.TaskGroup) -> None:
         """List everything, then follow it."""
@@ -175,7 +180,6 @@ class Operator:
         return PodSettings(
             evaluator_image=ours.evaluator_image,
             runner_image=ours.runner_image,
-            runner_delivery=ours.runner_delivery,
             our_pull_policy=ours.pull_policy,
             relay_url=ours.relay_url,
             relay_ip=await address(ours.relay_ip, ours.relay_url, "STAYER_RELAY_IP"),
@@ -183,7 +187,6 @@ class Operator:
             progress_ip=await address(ours.progress_ip, ours.progress_url, "STAYER_PROGRESS_IP"),
             must_fail=ours.must_fail,
             service_account=ours.service_account,
-            user_namespaces_found=ours.user_namespaces_found,
             priority_class=ours.priority_class,
         )
 
@@ -202,7 +205,11 @@ class Operator:
         parts.create_task(never_ending(), name=name)
 
     async def _reconcile(
-        self, cluster: KubernetesCluster, store: RetryingMutableStore, pods: PodSettings
+        self,
+        cluster: KubernetesCluster,
+        store: RetryingMutableStore,
+        pods: PodSettings,
+        features: Features,
     ) -> None:
         """The loop, over everything that was seen so far and all that changes."""
         settings = self._settings
@@ -212,10 +219,15 @@ class Operator:
             observed=self._sight.view,
             clock=SystemClock(),
             telemetry=self._sight.metrics,
-            pod_settings=pods,
+            pod_settings=replace(
+                pods,
+                runner_delivery=features.delivery,
+                user_namespaces_found=features.user_namespaces,
+            ),
             run_settings=RunSettings(
                 operator_namespace=settings.installation.namespace,
                 progress_port=settings.serving.progress_port,
+                no_user_namespaces=features.no_user_namespaces,
                 versions={"stayer": settings.installation.version},
             ),
             pace=LoopPace(workers=settings.pace.workers),

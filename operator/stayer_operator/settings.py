@@ -25,6 +25,8 @@ class Installation:
     """Namespaces with runs; empty: all. Rights are limited to them."""
     identity: str = ""
     """Holder of the Lease: the pod's UID, so that a restarted container leads at once."""
+    deployment: str = ""
+    """Our Deployment, which owns the probe pods; empty: there is none."""
     pod_name: str = "stayer-operator"
     """Stands in Events as the reporting instance."""
     version: str = "unknown"
@@ -39,8 +41,9 @@ class TrialPods:
     """Image of the sidecars."""
     runner_image: str
     """Image that holds the runner."""
-    runner_delivery: Literal["image-volume", "init-copy"] = "image-volume"
-    """`image-volume`, or `init-copy` where the runtime does not run programs from volumes."""
+    runner_delivery: Literal["image-volume", "init-copy"] | None = None
+    """`image-volume`, or `init-copy` where the runtime does not run programs from volumes; None:
+    found out by a probe pod."""
     pull_policy: str = "IfNotPresent"
     """Of our two images. They are tagged by content: nothing is gained by asking again."""
     relay_url: str = ""
@@ -57,8 +60,9 @@ class TrialPods:
     """Empty: the cluster's default."""
     must_fail: tuple[str, ...] = ()
     """host:port that no trial pod may reach, proved before each start."""
-    user_namespaces_found: bool = True
-    """Whether the nodes' runtime honours them; False: runs that say `preferred` go without."""
+    user_namespaces: bool | None = None
+    """Whether the nodes' runtime has them; False: runs that say `preferred` go without, those that
+    say `required` are refused; None: found out by a probe pod."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +131,7 @@ _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _ADDRESS = re.compile(r"[^\s,]+:[0-9]{1,5}")
 _URL = re.compile(r"https?://[^\s/]+")
 _ANY = re.compile(r"\S.*")
+AUTO = "auto"
 
 
 def _installation(reader: _Reader) -> Installation:
@@ -135,6 +140,7 @@ def _installation(reader: _Reader) -> Installation:
         namespace=reader.text("STAYER_NAMESPACE", "stayer-system", _NAME),
         run_namespaces=reader.several("STAYER_RUN_NAMESPACES", _NAME),
         identity=reader.text("POD_UID", pod_name, _ANY),
+        deployment=reader.text("STAYER_DEPLOYMENT", "", _NAME),
         pod_name=pod_name,
         version=reader.text("STAYER_VERSION", "unknown", _ANY),
     )
@@ -160,14 +166,19 @@ def _trial_pods(reader: _Reader) -> TrialPods:
         priority_class=reader.text("STAYER_TRIAL_PRIORITY_CLASS", "", _ANY),
         must_fail=reader.several("STAYER_MUST_FAIL", _ADDRESS)
         or ((api_server,) if api_server else ()),
-        user_namespaces_found=reader.flag("STAYER_USER_NAMESPACES_FOUND", True),
+        user_namespaces=reader.flag_or_auto("STAYER_USER_NAMESPACES"),
     )
 
 
-def _delivery(reader: _Reader) -> Literal["image-volume", "init-copy"]:
-    name = "STAYER_RUNNER_DELIVERY"
-    text = reader.choice(name, "image-volume", ("image-volume", "init-copy"))
-    return "init-copy" if text == "init-copy" else "image-volume"
+def _delivery(reader: _Reader) -> Literal["image-volume", "init-copy"] | None:
+    accepted = (AUTO, "image-volume", "init-copy")
+    match reader.choice("STAYER_RUNNER_DELIVERY", AUTO, accepted):
+        case "image-volume":
+            return "image-volume"
+        case "init-copy":
+            return "init-copy"
+        case _:
+            return None
 
 
 def _store(reader: _Reader) -> StoreSettings:
@@ -204,9 +215,10 @@ class _Reader:
     def choice(self, name: str, default: str, accepted: tuple[str, ...]) -> str:
         return self._read(name, default, lambda text: text in accepted, ", ".join(accepted))
 
-    def flag(self, name: str, default: bool) -> bool:
-        text = self.choice(name, str(default).lower(), ("true", "false"))
-        return text == "true"
+    def flag_or_auto(self, name: str) -> bool | None:
+        """None: to be found out."""
+        text = self.choice(name, AUTO, (AUTO, "true", "false"))
+        return None if text == AUTO else text == "true"
 
     def number(self, name: str, default: int, least: int, most: int) -> int:
         def fits(text: str) -> bool:

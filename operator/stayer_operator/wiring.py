@@ -6,25 +6,33 @@ Part of the composition root; main.py adds what acts.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
+import structlog
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 
 from stayer_evaluator.records.reports import ProgressReport
 from stayer_operator.adapters.api_client import ApiClient
 from stayer_operator.adapters.cluster import NODES, PODS, TRIALS
+from stayer_operator.adapters.feature_probe import FeatureProbe
 from stayer_operator.adapters.informer import Informer
 from stayer_operator.adapters.mirror import Change, V
 from stayer_operator.adapters.observed import InformedView
 from stayer_operator.adapters.runs import RunFeed
 from stayer_operator.api import names
 from stayer_operator.core import projection
+from stayer_operator.core.features.decide import Features, Source, Wanted
+from stayer_operator.core.features.judge import Patience
+from stayer_operator.core.features.pod import Question, node_runtimes
 from stayer_operator.core.observed import NodeView, ObjectKey, PodView, RunObject, TrialObject
 from stayer_operator.progress.book import ProgressBook
+from stayer_operator.settings import Settings
 from stayer_operator.telemetry.evidence_counters import EvidenceCounters
 from stayer_operator.telemetry.metrics import OperatorMetrics
 from stayer_operator.telemetry.run_gauges import RunGauges
+
+log = structlog.get_logger(__name__)
 
 KeyListener = Callable[[ObjectKey], None]
 
@@ -128,6 +136,36 @@ class Sight:
             self._counters.trial_found(change.new.key, change.new.status)
         else:
             self._counters.trial_changed(change.new.key, change.new.status)
+
+
+async def find_features(
+    settings: Settings, client: ApiClient, nodes: Iterable[NodeView], may_write: Callable[[], bool]
+) -> Features:
+    """What the nodes can do for trial pods: as set, or as a probe pod finds; the log says which."""
+    place, ours, patience = settings.installation, settings.trial_pods, Patience()
+    question = Question(
+        namespace=place.namespace,
+        asker=settings.serving.lease_name,
+        runner_image=ours.runner_image,
+        pull_policy=ours.pull_policy,
+        node_runtimes=node_runtimes(node.runtime for node in nodes),
+        start_seconds=patience.start,
+    )
+    probe = FeatureProbe(
+        client, question, deployment=place.deployment, patience=patience, may_write=may_write
+    )
+    wanted = Wanted(delivery=ours.runner_delivery, user_namespaces=ours.user_namespaces)
+    features = await probe.find(wanted)
+    sources = (features.delivery_source, features.user_namespaces_source)
+    tell = log.warning if Source.ASSUMED in sources else log.info
+    tell(
+        "features",
+        runner_delivery=features.delivery,
+        user_namespaces=features.user_namespaces,
+        sources=[source.value for source in sources],
+        message=features.message,
+    )
+    return features
 
 
 def _either(change: Change[V]) -> V:

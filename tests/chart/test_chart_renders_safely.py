@@ -58,6 +58,9 @@ def test_the_operator_starts_with_the_environment_that_the_chart_gives() -> None
     assert settings.trial_pods.must_fail == ("10.96.0.1:443",)
     assert settings.store.bucket == "stayer"
     assert settings.serving.lease_name == "stayer-operator"
+    assert settings.installation.deployment == "stayer-operator"
+    assert settings.trial_pods.runner_delivery is None
+    assert settings.trial_pods.user_namespaces is None
 
 
 def test_the_operator_may_do_only_what_it_does() -> None:
@@ -81,6 +84,17 @@ def test_the_lease_right_is_for_one_lease() -> None:
     leases = [rule for rule in role["rules"] if rule["resources"] == ["leases"]]
     assert [rule["verbs"] for rule in leases] == [["create"], ["get", "update"]]
     assert leases[1]["resourceNames"] == ["stayer-operator"]
+
+
+def test_the_right_to_pods_beside_the_operator_is_for_the_probe_alone() -> None:
+    def pod_rules(**values: str) -> list[list[str]]:
+        role = pick(render(**USED, **values), "Role", "stayer-operator-own")
+        return [rule["verbs"] for rule in role["rules"] if "pods" in rule["resources"]]
+
+    assert pod_rules() == [["list", "create", "delete"]]
+    assert pod_rules(trials__userNamespaces="true") == [["list", "create", "delete"]]
+    set_both = {"trials__userNamespaces": "false", "trials__runnerDelivery": "init-copy"}
+    assert pod_rules(**set_both) == []
 
 
 def test_without_run_namespaces_the_rights_are_cluster_wide_and_explicit() -> None:
@@ -187,6 +201,8 @@ def test_a_digest_wins_over_a_tag() -> None:
         ({"s3__endpoint": "http://store:7070/path"}, "endpoint"),
         ({"runNamespaces[0]": "Upper"}, "runNamespaces"),
         ({"trials__mustFail[0]": "nowhere"}, "mustFail"),
+        ({"trials__userNamespaces": "perhaps"}, "userNamespaces"),
+        ({"trials__runnerDelivery": "post"}, "runnerDelivery"),
         ({"relay__replicas": "0"}, "replicas"),
         ({"colour": "red"}, "colour"),
         ({"s3__accessKeyId": "key"}, "secretAccessKey"),

@@ -41,6 +41,7 @@ COMPONENT_AGENT: Final = "agent"
 COMPONENT_ADJUDICATOR: Final = "adjudicator"
 COMPONENT_TRIAL: Final = "trial"  # Trial objects
 COMPONENT_NETWORK: Final = "network"  # NetworkPolicies of a run
+COMPONENT_PROBE: Final = "probe"  # the operator's probe pods
 
 # Values of stayer.dev/role.
 ROLE_LABELS: Final = {Role.AGENT: COMPONENT_AGENT, Role.ADJUDICATOR: COMPONENT_ADJUDICATOR}

@@ -129,13 +129,14 @@ class PodView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeView:
-    """A node, as far as lost pods need it."""
+    """A node, as far as lost pods and the features of new ones need it."""
 
     name: str
     uid: str
     resource_version: str
     ready: bool
     since: float  # when `ready` last changed
+    runtime: str = ""  # what decides which features its pods can have: versions, architecture
 
     @property
     def namespace(self) -> str:

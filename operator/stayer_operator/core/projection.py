@@ -23,6 +23,7 @@ from stayer_operator.core.observed import (
 Raw = Mapping[str, Any]
 
 _POD_NAME = re.compile(r"^(?P<trial>.+)-(?P<role>[ab])-(?P<incarnation>[1-9][0-9]*)$")
+_RUNTIME = ("containerRuntimeVersion", "kubeletVersion", "kernelVersion", "architecture")
 _ROLES = {label: role for role, label in names.ROLE_LABELS.items()}
 
 
@@ -96,6 +97,7 @@ def run_object(raw: Raw) -> RunObject:
 def node_view(raw: Raw) -> NodeView:
     """A node. One without a Ready condition has not been heard of yet: not ready."""
     metadata, _, status = _parts(raw)
+    info: Raw = status.get("nodeInfo") or {}
     ready: Raw = next((c for c in status.get("conditions") or () if c.get("type") == "Ready"), {})
     return NodeView(
         name=metadata.get("name", ""),
@@ -103,6 +105,7 @@ def node_view(raw: Raw) -> NodeView:
         resource_version=metadata.get("resourceVersion", ""),
         ready=ready.get("status") == "True",
         since=parse_time(ready.get("lastTransitionTime")) or 0.0,
+        runtime=" ".join(str(info[fact]) for fact in _RUNTIME if info.get(fact)),
     )
 
 

@@ -15,6 +15,7 @@ from prometheus_client import (
 )
 
 from stayer_evaluator.records.outcomes import FailureMode
+from stayer_operator.core.features.decide import Features
 
 DURATIONS = (1, 5, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 28800)
 PASSES = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
@@ -68,6 +69,13 @@ class OperatorMetrics:
             "One pass over one object: gather, plan, apply",
             ["kind", "outcome"],
             buckets=PASSES,
+            registry=registry,
+        )
+        self.features = Gauge(
+            "stayer_feature_available",
+            "What trial pods are made with (1) or without (0), and how that is known: setting, "
+            "probe, or assumed where the probe could not tell",
+            ["feature", "source"],
             registry=registry,
         )
         self.requests = Counter(
@@ -134,6 +142,13 @@ class OperatorMetrics:
     def queue_depth(self, waiting: int) -> None:
         """Keys that wait to be reconciled."""
         self.waiting.set(waiting)
+
+    def features_known(self, features: Features) -> None:
+        """What the nodes' runtime can do, once at the start."""
+        volumes = features.delivery == "image-volume"
+        self.features.labels("image_volumes", features.delivery_source.value).set(volumes)
+        users = features.user_namespaces
+        self.features.labels("user_namespaces", features.user_namespaces_source.value).set(users)
 
     def api_requested(self, verb: str) -> None:
         """One request to the Kubernetes API."""

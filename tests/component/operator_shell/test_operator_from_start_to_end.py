@@ -30,6 +30,8 @@ def make_env() -> dict[str, str]:
         "STAYER_RUN_NAMESPACES": "lab",
         "STAYER_EVALUATOR_IMAGE": "evaluator:1",
         "STAYER_RUNNER_IMAGE": "runner:1",
+        "STAYER_RUNNER_DELIVERY": "image-volume",
+        "STAYER_USER_NAMESPACES": "true",
         "STAYER_RELAY_URL": "http://stayer-relay.stayer-system.svc:8088",
         "STAYER_PROGRESS_URL": "http://stayer-operator.stayer-system.svc:8087",
         # Nobody listens there: the operator has to work without its store.
@@ -102,6 +104,7 @@ def test_it_leads_is_calm_and_gives_the_lease_back_on_sigterm() -> None:
         assert (await answer(port, "/healthz"))[0] == 200
         text = (await answer(port, "/metrics"))[1]
         assert 'stayer_api_requests_total{verb="list"}' in text
+        assert 'stayer_feature_available{feature="image_volumes",source="setting"} 1.0' in text
         # kopf's own LIST and our comparison after it may still be under way.
         await asyncio.sleep(3.0)
         server.requests.clear()

@@ -19,7 +19,8 @@ LEAST = {
 def test_defaults_fill_what_is_not_said() -> None:
     settings = read_settings(LEAST)
     assert settings.installation.run_namespaces == ()
-    assert settings.trial_pods.runner_delivery == "image-volume"
+    assert settings.trial_pods.runner_delivery is None
+    assert settings.trial_pods.user_namespaces is None
     assert settings.trial_pods.must_fail == ()
     assert settings.pace.api_rate == 100
     assert settings.serving.metrics_port == 9090
@@ -41,6 +42,20 @@ def test_lists_and_flags_are_parsed() -> None:
     assert settings.pace.api_rate == 7
 
 
+@pytest.mark.parametrize(
+    ("delivery", "users", "found"),
+    [
+        ("auto", "auto", (None, None)),
+        ("image-volume", "true", ("image-volume", True)),
+        ("init-copy", "false", ("init-copy", False)),
+    ],
+)
+def test_features_are_set_or_found_out(delivery: str, users: str, found: object) -> None:
+    env = LEAST | {"STAYER_RUNNER_DELIVERY": delivery, "STAYER_USER_NAMESPACES": users}
+    pods = read_settings(env).trial_pods
+    assert (pods.runner_delivery, pods.user_namespaces) == found
+
+
 def test_the_api_server_must_fail_unless_told_otherwise() -> None:
     env = LEAST | {"KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "6443"}
     assert read_settings(env).trial_pods.must_fail == ("[fd00::1]:6443",)
@@ -57,6 +72,7 @@ def test_all_problems_are_named_at_once_with_what_is_accepted() -> None:
         read_settings(
             {
                 "STAYER_RUNNER_DELIVERY": "carrier-pigeon",
+                "STAYER_USER_NAMESPACES": "perhaps",
                 "STAYER_METRICS_PORT": "70000",
                 "STAYER_S3_PATH_STYLE": "yes",
                 "STAYER_RELAY_URL": "relay:8088",
@@ -66,6 +82,7 @@ def test_all_problems_are_named_at_once_with_what_is_accepted() -> None:
     text = str(caught.value)
     for variable in (
         "STAYER_RUNNER_DELIVERY",
+        "STAYER_USER_NAMESPACES",
         "STAYER_METRICS_PORT",
         "STAYER_S3_PATH_STYLE",
         "STAYER_RELAY_URL",

@@ -1,6 +1,6 @@
 """A view of a run, understood: its spec, its tasks, its cells, and everything wrong with them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -41,6 +41,7 @@ class Assessment:
     spec: RunSpec | None = None
     problems: tuple[Problem, ...] = ()
     immutable: bool = False  # the problems are changes of what must not change
+    unenforceable: bool = False  # the only problem: no pod here could be what the spec demands
     tasks: tuple[RunTask, ...] = ()
     tasks_fault: TasksFault | None = None
     to_pin: bytes | None = None
@@ -65,10 +66,28 @@ def assess(view: RunView) -> Assessment:
         *name_problems(run.name),
         *spec_problems(spec, view.settings.harnesses, view.scripts),
     )
+    lacking = () if problems else tuple(_lacking(spec, view))
     base = Assessment(
-        run=run, spec=spec, problems=problems, scripts=script_texts(spec, view.scripts)
+        run=run,
+        spec=spec,
+        problems=problems or lacking,
+        unenforceable=bool(lacking),
+        scripts=script_texts(spec, view.scripts),
     )
     return _with_tasks(base, spec, view)
+
+
+def _lacking(spec: RunSpec, view: RunView) -> Iterator[Problem]:
+    """What the spec demands and the nodes do not have. A run that has trials already goes on: what
+    its pods find is its result, and what has ended stays as it was.
+    """
+    why = view.settings.no_user_namespaces
+    if spec.user_namespaces == "required" and why and not view.trials:
+        yield Problem(
+            field="spec.userNamespaces",
+            found='"required" (the default)',
+            accepted=f"preferred or off, since trial pods get no user namespaces here ({why})",
+        )
 
 
 def _with_tasks(base: Assessment, spec: RunSpec, view: RunView) -> Assessment:

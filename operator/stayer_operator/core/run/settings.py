@@ -50,6 +50,7 @@ class RunSettings:
     harnesses: Mapping[str, HarnessTraits] = field(default_factory=harness_traits)
     relay_port: int = places.RELAY_PORT
     progress_port: int = places.PROGRESS_PORT
+    no_user_namespaces: str = ""  # why trial pods get none; empty: they do
     closed_ranges: tuple[str, ...] = CLOSED_RANGES  # with `open`; add the API server's, if public
     dns_namespace: str = "kube-system"
     versions: Mapping[str, str] = field(default_factory=dict)  # into trial.json, for people

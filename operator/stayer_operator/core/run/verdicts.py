@@ -81,7 +81,11 @@ def _accepted(assessment: Assessment) -> Verdict:
     if not assessment.problems:
         message = "the spec is sound"
         return Verdict(type=kind, status=True, reason=Reason.SPEC_ACCEPTED, message=message)
-    reason = Reason.IMMUTABLE_FIELD_CHANGED if assessment.immutable else Reason.SPEC_INVALID
+    reason = Reason.SPEC_INVALID
+    if assessment.unenforceable:
+        reason = Reason.USER_NAMESPACE_NOT_ENFORCED
+    elif assessment.immutable:
+        reason = Reason.IMMUTABLE_FIELD_CHANGED
     return Verdict(type=kind, status=False, reason=reason, message=summary(assessment.problems))
 
 
