@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from makers_cluster import Run, describe, phase
+from typing import Any
+
+from makers_cluster import Document, Run, describe, phase
 from makers_faults import Audit, pods_created
-from makers_outcome import Evidence, Outcome, outcome_of, read_evidence
+from makers_outcome import Evidence, Outcome, outcome_of, read_evidence, snapshots_taken
 
 SCRIPT = """\
 steps:
@@ -14,8 +16,15 @@ steps:
   - run: {command: [bash, -c, "sleep 3; sed -i '$d' durations/text.py"]}
   - applyDiff: {unit: retry-schedule}
 """
+
+
+def scripted(name: str, script: str) -> dict[str, Any]:
+    """An agent that does what the script says."""
+    return {"name": name, "harness": "scripted", "script": script}
+
+
 # Clears a unit, breaks it, works on another, repairs it: every kind of event, and time for faults.
-WORKER = {"name": "worker", "harness": "scripted", "script": SCRIPT}
+WORKER = scripted("worker", SCRIPT)
 
 
 def finish(run: Run, audit: Audit, seconds: float = 240) -> list[Outcome]:
@@ -38,3 +47,22 @@ def finish_with_evidence(run: Run, audit: Audit, seconds: float = 240) -> list[E
     run.delete()
     run.wait_for_nothing()
     return found
+
+
+def pod_of(run: Run, role: str) -> Document:
+    """The newest pod of the role, of a run with one trial."""
+    pods = sorted(run.pods(role), key=lambda pod: str(pod["metadata"]["creationTimestamp"]))
+    assert pods, describe(run)
+    return pods[-1]
+
+
+def wait_for_snapshots(run: Run, number: int) -> None:
+    """Wait until every trial has that many durable snapshots: with 2 its first sleep has begun."""
+
+    def there(run: Run) -> bool:
+        trials = run.attempts()
+        return bool(trials) and all(
+            snapshots_taken(trial["spec"]["prefix"]) >= number for trial in trials
+        )
+
+    run.wait(there, f"{number} snapshots")

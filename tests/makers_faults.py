@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import time
 from collections import Counter
@@ -123,10 +122,3 @@ def gone(pid: int, seconds: float = 10) -> bool:
             return False
         time.sleep(0.02)
     return True
-
-
-def free_port() -> int:
-    """A port of this machine that nobody uses."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

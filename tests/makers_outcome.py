@@ -56,6 +56,15 @@ def read_object(key: str) -> bytes | None:
     return with_store(get)
 
 
+def read_objects(prefix: str) -> dict[str, bytes]:
+    """All objects below a prefix, by key."""
+
+    async def get(store: MutableStore) -> dict[str, bytes]:
+        return {key: await store.get(key) for key in await store.keys(prefix)}
+
+    return with_store(get)
+
+
 def list_keys(prefix: str) -> list[str]:
     """All keys below a prefix, without it."""
     found = with_store(lambda store: store.keys(prefix))
@@ -130,19 +139,14 @@ async def _entries(store: MutableStore, keys: TrialKeys) -> tuple[Entry, ...]:
     return tuple([decode_entry(await store.get(k), n) for n, k in enumerate(found)])
 
 
-def queue_length(prefix: str) -> int:
+def queue_entries(prefix: str) -> tuple[Entry, ...]:
     """Entries that are durable now."""
-    return len(list_keys(f"{prefix}queue/"))
+    return with_store(lambda store: _entries(store, TrialKeys(prefix)))
 
 
 def snapshots_taken(prefix: str) -> int:
     """Snapshots that are durable now."""
-
-    async def count(store: MutableStore) -> int:
-        entries = await _entries(store, TrialKeys(prefix))
-        return sum(isinstance(entry, SnapshotEntry) for entry in entries)
-
-    return with_store(count)
+    return sum(isinstance(entry, SnapshotEntry) for entry in queue_entries(prefix))
 
 
 @dataclass(frozen=True)

@@ -4,24 +4,37 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
 from makers_chaos import WORKER, finish
-from makers_cluster import SYSTEM, Installed, describe, phase, run_manifest, until
-from makers_faults import Audit, find_process, free_port, gone, operator_writes, send
+from makers_cluster import (
+    SYSTEM,
+    Api,
+    Document,
+    Installed,
+    describe,
+    phase,
+    pods_path,
+    run_manifest,
+    until,
+)
+from makers_faults import Audit, find_process, gone, operator_writes, send
 from makers_outcome import Outcome
 from makers_taskset import TASKSET
 
-pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("alone")]
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.usefixtures("alone"),
+    pytest.mark.timeout(400, func_only=True),
+]
 
 OPERATOR = "stayer_operator"
 KILLS = 10
+SECOND = "stayer-operator-second"
+RBAC = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{SYSTEM}"
 
 
 def test_an_operator_killed_ten_times_at_its_writes(installed: Installed, calm: Outcome) -> None:
@@ -76,9 +89,9 @@ def test_a_frozen_leader_wakes_up_beside_its_successor(installed: Installed, cal
         assert finish(run, audit) == [calm, calm]
 
 
-def test_two_operators_that_both_lead(installed: Installed, calm: Outcome, tmp_path: Path) -> None:
+def test_two_operators_that_both_lead(installed: Installed, calm: Outcome) -> None:
     audit = Audit()
-    with second_operator(installed, tmp_path / "operator.log"):
+    with second_operator(installed):
         run = installed.apply(run_manifest([WORKER], taskset=TASKSET, attempts=2))
 
         outcomes = finish(run, audit)
@@ -92,13 +105,6 @@ def holder(installed: Installed) -> str:
     path = f"/apis/coordination.k8s.io/v1/namespaces/{SYSTEM}/leases/stayer-operator"
     lease = installed.api.find(path) or {}
     return str((lease.get("spec") or {}).get("holderIdentity") or "")
-
-
-def api_server(installed: Installed) -> str:
-    """What a pod of the operator finds in its environment."""
-    service = installed.api.find("/api/v1/namespaces/default/services/kubernetes")
-    assert service is not None
-    return f"{service['spec']['clusterIP']}:{service['spec']['ports'][0]['port']}"
 
 
 @contextmanager
@@ -121,36 +127,68 @@ def scaled(installed: Installed, replicas: int) -> Iterator[None]:
 
 
 @contextmanager
-def second_operator(installed: Installed, log: Path) -> Iterator[None]:
-    """A bare process of the operator on this machine that leads by a lease of its own."""
-    [pod] = installed.operators()
-    [container] = pod["spec"]["containers"]
-    given = {e["name"]: e["value"] for e in container["env"] if "value" in e}
-    env = {
-        **os.environ,
-        **given,
-        "STAYER_LEASE_NAME": "stayer-operator-second",
-        "STAYER_MUST_FAIL": api_server(installed),
-        "POD_NAME": "stayer-operator-second",
-        "STAYER_METRICS_PORT": str(free_port()),
-        "STAYER_PROGRESS_PORT": str(free_port()),
-    }
-    with log.open("wb") as stream:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "stayer_operator"], env=env, stdout=stream, stderr=stream
-        )
+def second_operator(installed: Installed) -> Iterator[None]:
+    """Another pod of the installed operator that leads by a lease of its own."""
+    api = installed.api
+    _remove_second(api)
     try:
+        for kind, body in _lease_rights().items():
+            api.post(f"{RBAC}/{kind}", body)
+        api.post(pods_path(SYSTEM), _second_pod(installed))
         until(
-            lambda: '"event": "ready"' in log.read_text(),
+            lambda: '"event": "ready"' in installed.log(SYSTEM, SECOND, "operator", 500),
             "a second operator that is ready",
             60,
-            lambda: log.read_text()[-3000:],
+            lambda: installed.log(SYSTEM, SECOND, "operator", 20),
         )
         yield
-        assert process.poll() is None, log.read_text()[-3000:]
-        assert '"event": "applied"' in log.read_text(), "the second operator did nothing"
+        said = installed.log(SYSTEM, SECOND, "operator", 5000)
+        assert '"event": "applied"' in said, "the second operator did nothing"
+        pod = api.find(pods_path(SYSTEM, SECOND))
+        assert pod is not None
+        assert pod["status"]["containerStatuses"][0]["restartCount"] == 0, said[-3000:]
     finally:
-        process.terminate()
-        process.wait(30)
-        path = f"/apis/coordination.k8s.io/v1/namespaces/{SYSTEM}/leases/stayer-operator-second"
-        installed.api.delete(path)
+        _remove_second(api)
+
+
+def _second_pod(installed: Installed) -> Document:
+    """As the Deployment makes it, but unknown to Deployment and Service."""
+    path = f"/apis/apps/v1/namespaces/{SYSTEM}/deployments/stayer-operator"
+    deployment = installed.api.find(path)
+    assert deployment is not None
+    spec = deployment["spec"]["template"]["spec"]
+    for variable in spec["containers"][0]["env"]:
+        if variable["name"] == "STAYER_LEASE_NAME":
+            variable["value"] = SECOND
+    metadata = {"name": SECOND, "labels": {"app": SECOND}}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def _lease_rights() -> dict[str, Document]:
+    """The operator's account may use its own Lease only; here a second one, too."""
+    group = "coordination.k8s.io"
+    rule = {"apiGroups": [group], "resources": ["leases"], "resourceNames": [SECOND]}
+    account = {"kind": "ServiceAccount", "name": "stayer-operator", "namespace": SYSTEM}
+    return {
+        "roles": {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "Role",
+            "metadata": {"name": SECOND},
+            "rules": [{**rule, "verbs": ["get", "update"]}],
+        },
+        "rolebindings": {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "RoleBinding",
+            "metadata": {"name": SECOND},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": SECOND},
+            "subjects": [account],
+        },
+    }
+
+
+def _remove_second(api: Api) -> None:
+    api.delete(pods_path(SYSTEM, SECOND), 0)
+    for kind in ("roles", "rolebindings"):
+        api.delete(f"{RBAC}/{kind}/{SECOND}")
+    api.delete(f"/apis/coordination.k8s.io/v1/namespaces/{SYSTEM}/leases/{SECOND}")
+    until(lambda: api.find(pods_path(SYSTEM, SECOND)) is None, "no second operator", 60)

@@ -1,0 +1,126 @@
+"""Pods of a trial deleted, evicted or outlived by their predecessors; a checkpoint that kills."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from makers_chaos import WORKER, finish_with_evidence, pod_of, scripted, wait_for_snapshots
+from makers_cluster import Installed, pods_path, run_manifest, until
+from makers_faults import Audit
+from makers_outcome import (
+    Outcome,
+    column_of,
+    list_keys,
+    outcome_of,
+)
+from makers_taskset import TASKSET
+
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.usefixtures("together"),
+    pytest.mark.timeout(400, func_only=True),
+]
+
+
+@pytest.mark.parametrize("grace", [None, 0], ids=["deleted", "deleted by force"])
+def test_an_agent_pod_deleted_in_its_round(
+    installed: Installed, calm: Outcome, grace: int | None
+) -> None:
+    audit = Audit()
+    run = installed.apply(run_manifest([WORKER], taskset=TASKSET))
+    wait_for_snapshots(run, 2)
+
+    pod = pod_of(run, "agent")
+    installed.api.delete(pods_path(installed.namespace, pod["metadata"]["name"]), grace)
+
+    [evidence] = finish_with_evidence(run, audit)
+    assert outcome_of(evidence) == calm
+    assert [epoch.writer.incarnation for epoch in evidence.epochs] == [1, 2]
+    assert evidence.end.episode.infra_restarts == 1
+    assert [e.type for e in evidence.trace].count("infra_restart") == 1
+
+
+def test_an_adjudicator_pod_deleted_in_a_test(installed: Installed, calm: Outcome) -> None:
+    audit = Audit()
+    run = installed.apply(run_manifest([WORKER], taskset=TASKSET))
+    run.wait(lambda run: run.attempts(), "its trial", 60)
+    prefix = run.only()["spec"]["prefix"]
+    until(lambda: under_test(prefix), "a checkpoint under way", 120, pause=0.05)
+    interrupted = under_test(prefix)
+
+    pod = pod_of(run, "adjudicator")
+    installed.api.delete(pods_path(installed.namespace, pod["metadata"]["name"]))
+
+    [evidence] = finish_with_evidence(run, audit)
+    assert outcome_of(evidence) == calm
+    assert {verdict.writer.incarnation for verdict in evidence.verdicts} >= {2}
+    begun_twice = {
+        key.partition(".")[0] for key in list_keys(f"{prefix}verdicts/") if ".try2" in key
+    }
+    assert begun_twice & interrupted, "the pod was not deleted in a test"
+
+
+def under_test(prefix: str) -> set[str]:
+    """Numbers of checkpoints that were begun and have no verdict."""
+    keys = set(list_keys(f"{prefix}verdicts/"))
+    begun = {key.partition(".")[0] for key in keys if ".try" in key}
+    return begun - keys
+
+
+BOMB = """\
+import ctypes as c
+libc = c.CDLL(None)
+libc.shmat.restype = c.c_void_p
+for _ in range(64):
+    at = libc.shmat(libc.shmget(0, 2**24, 0o1600), None, 0)
+    at and c.memset(c.c_void_p(at), 1, 2**24)
+"""
+PLANT = f"cat >> durations/text.py <<END\n{BOMB}END"
+KILLER = scripted(
+    "killer",
+    f"""\
+steps:
+  - applyDiff: {{unit: duration-text}}
+  - run:
+      command: [bash, -c, {json.dumps(PLANT)}]
+  - run: {{command: [bash, -c, "sed -i '/^import ctypes/,$d' durations/text.py"]}}
+  - applyDiff: {{unit: duration-words}}
+  - applyDiff: {{unit: retry-schedule}}
+""",
+)
+PEACEFUL = scripted(
+    "peaceful",
+    """\
+steps:
+  - applyDiff: {unit: duration-text}
+  - applyDiff: {unit: duration-words}
+  - applyDiff: {unit: retry-schedule}
+""",
+)
+SMALL = {"adjudicator": {"resources": {"limits": {"memory": "256Mi"}}}}
+
+
+def test_a_checkpoint_that_kills_its_grader(installed: Installed) -> None:
+    audit = Audit()
+    run = installed.apply(run_manifest([KILLER, PEACEFUL], taskset=TASKSET, podTemplates=SMALL))
+
+    found = {e.results.agent: e for e in finish_with_evidence(run, audit)}
+
+    killer, peaceful = found["killer"], found["peaceful"]
+    assert [verdict.grader_lost for verdict in killer.verdicts] == [
+        False, False, True, False, False, False,
+    ]  # fmt: skip
+    lost = column_of(killer.verdicts[2])
+    assert set(lost.states.values()) == {"invalid"}
+    assert not lost.cleared and not lost.regressions and not lost.recoveries
+    a, b = outcome_of(killer), outcome_of(peaceful)
+    assert a.metrics == b.metrics
+    assert a.final_states == b.final_states
+    assert [(kind, unit) for kind, _, unit in a.history] == [
+        (kind, unit) for kind, _, unit in b.history
+    ]
+    by_tree = {column.tree: column for column in b.columns}
+    for column in a.columns[3:]:
+        assert column.states == by_tree[column.tree].states
