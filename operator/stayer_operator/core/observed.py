@@ -44,11 +44,12 @@ class ContainerView:
     end: ContainerEnd | None = None  # of this life
     last_end: ContainerEnd | None = None  # of the life before; restarting a sidecar moves it here
     restarts: int = 0
-    limits: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def ends(self) -> tuple[ContainerEnd, ...]:
         """Known ends, newest first."""
+        if self.end is None and self.last_end is None:
+            return ()  # most sights of most containers
         return tuple(end for end in (self.end, self.last_end) if end is not None)
 
 
@@ -102,11 +103,17 @@ class PodView:
 
     def condition(self, type_: str) -> PodCondition | None:
         """The condition of that type."""
-        return next((c for c in self.conditions if c.type == type_), None)
+        for condition in self.conditions:
+            if condition.type == type_:
+                return condition
+        return None
 
     def container(self, name: str) -> ContainerView | None:
         """The container of that name."""
-        return next((c for c in self.containers if c.name == name), None)
+        for container in self.containers:
+            if container.name == name:
+                return container
+        return None
 
     @property
     def scheduled_since(self) -> float | None:

@@ -6,6 +6,7 @@ import calendar
 import re
 from collections.abc import Mapping
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from stayer_evaluator.records.outcomes import Role, TrialKind
@@ -27,6 +28,7 @@ _RUNTIME = ("containerRuntimeVersion", "kubeletVersion", "kernelVersion", "archi
 _ROLES = {label: role for role, label in names.ROLE_LABELS.items()}
 
 
+@lru_cache(maxsize=4096)  # an object says the same times again at each of its changes
 def parse_time(text: str | None) -> float | None:
     """RFC 3339 → seconds since the epoch; None for nothing and for what is no time."""
     if not text:
@@ -59,7 +61,7 @@ def pod_view(raw: Raw) -> PodView:
         message=status.get("message") or "",
         started=parse_time(status.get("startTime")),
         conditions=tuple(_condition(condition) for condition in scheduled),
-        containers=tuple(_containers(spec, status)),
+        containers=tuple(_containers(status)),
     )
 
 
@@ -141,20 +143,15 @@ def _condition(raw: Raw) -> PodCondition:
     )
 
 
-def _containers(spec: Raw, status: Raw) -> list[ContainerView]:
-    limits = {
-        container.get("name"): (container.get("resources") or {}).get("limits") or {}
-        for section in ("initContainers", "containers")
-        for container in spec.get(section) or ()
-    }
+def _containers(status: Raw) -> list[ContainerView]:
     return [
-        _container(raw, init, limits.get(raw.get("name"), {}))
+        _container(raw, init)
         for section, init in (("initContainerStatuses", True), ("containerStatuses", False))
         for raw in status.get(section) or ()
     ]
 
 
-def _container(raw: Raw, init: bool, limits: Raw) -> ContainerView:
+def _container(raw: Raw, init: bool) -> ContainerView:
     state: Raw = raw.get("state") or {}
     waiting: Raw = state.get("waiting") or {}
     end = _end(state)
@@ -169,7 +166,6 @@ def _container(raw: Raw, init: bool, limits: Raw) -> ContainerView:
         end=end,
         last_end=_end(raw.get("lastState") or {}),
         restarts=raw.get("restartCount") or 0,
-        limits={str(name): str(value) for name, value in limits.items()},
     )
 
 
