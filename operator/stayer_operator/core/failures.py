@@ -19,6 +19,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 import pydantic
 
@@ -88,7 +89,10 @@ class Refusal:
 
 def sidecar_of(pod: PodView) -> ContainerView | None:
     """Our sidecar in the pod."""
-    return next((c for c in pod.containers if c.name in SIDECARS), None)
+    for container in pod.containers:
+        if container.name in SIDECARS:
+            return container
+    return None
 
 
 def sidecar_message(pod: PodView, *kinds: str) -> TerminationMessage | None:
@@ -104,10 +108,16 @@ def sidecar_message(pod: PodView, *kinds: str) -> TerminationMessage | None:
 def _messages(pod: PodView) -> Iterator[TerminationMessage]:
     sidecar = sidecar_of(pod)
     for end in sidecar.ends if sidecar else ():
-        try:
-            yield TerminationMessage.model_validate_json(end.message)
-        except pydantic.ValidationError:
-            continue
+        if (message := _parse_message(end.message)) is not None:
+            yield message
+
+
+@lru_cache(maxsize=1024)  # asked for by several rules of every pass over its trial
+def _parse_message(text: str) -> TerminationMessage | None:
+    try:
+        return TerminationMessage.model_validate_json(text)
+    except pydantic.ValidationError:
+        return None
 
 
 def refusal(pod: PodView) -> Refusal | None:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from stayer_evaluator.records.outcomes import FailureMode, Role
 from stayer_evaluator.records.queue import EndEntry
@@ -59,11 +60,20 @@ def observed_status(view: TrialView) -> TrialStatus:
     return status
 
 
+def has_new_counts(view: TrialView) -> bool:
+    """Progress reports tell a number that the status does not."""
+    return any(getattr(view.status, name) != value for name, value in _counts(view).items())
+
+
 def _with_counts(status: TrialStatus, view: TrialView) -> TrialStatus:
+    told = _counts(view)
+    return replace(status, **told) if told else status
+
+
+def _counts(view: TrialView) -> dict[str, Any]:
     if view.progress is None:
-        return status
-    told = {name: value for name in COUNTS if (value := getattr(view.progress, name)) is not None}
-    return replace(status, **told)
+        return {}
+    return {name: value for name in COUNTS if (value := getattr(view.progress, name)) is not None}
 
 
 def _newest(role: RoleView, recorded: str | None) -> str | None:

@@ -25,7 +25,6 @@ from stayer_operator.core.pods.adjudicator import build_adjudicator_pod
 from stayer_operator.core.pods.agent import build_agent_pod
 from stayer_operator.core.trial import evidence, gang, outcomes
 from stayer_operator.core.trial.backoff import backoff
-from stayer_operator.core.trial.status import COUNTS
 from stayer_operator.core.trial.view import Life, RoleView, TrialView
 
 _UNFINISHED = (
@@ -119,7 +118,6 @@ def agent_ended(view: TrialView) -> Plan | None:
     """The queue has its `end` entry: what is left is to adjudicate the rest of it."""
     if not view.agent_needed:
         return None
-    status = outcomes.observed_status(view)
     if (hint := evidence.end_hint(view)) is not None:
         mode, message = hint.failure_mode or FailureMode.NONE, hint.message
         rounds, snapshots = hint.rounds, hint.snapshots_taken
@@ -129,6 +127,7 @@ def agent_ended(view: TrialView) -> Plan | None:
         rounds = end.episode.round
     else:
         return None
+    status = outcomes.observed_status(view)
     status = outcomes.judge(view, status, TrialCondition.AGENT_ENDED, True, Reason.AGENT_ENDED)
     status = replace(
         status,
@@ -308,15 +307,13 @@ def progressed(view: TrialView) -> Plan | None:
     """Sidecars report something new: told at most once a minute."""
     if not view.status.holds(TrialCondition.RUNNING):
         return None
-    status = outcomes.observed_status(view)
-    changed = any(getattr(status, name) != getattr(view.status, name) for name in COUNTS)
-    if not changed:
+    if not outcomes.has_new_counts(view):
         return None
     if view.written_at is not None:
         wait = view.written_at + view.settings.progress - view.now
         if wait > 0:
             return Plan(wake_after=min(wait, _deadline(view)))
-    return outcomes.write_status(view, status)
+    return outcomes.write_status(view, outcomes.observed_status(view))
 
 
 def waiting_for_admission(view: TrialView) -> Plan | None:

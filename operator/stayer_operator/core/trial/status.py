@@ -62,7 +62,10 @@ class TrialStatus:
 
     def condition(self, type_: TrialCondition) -> TrialConditionState | None:
         """The condition of that type."""
-        return next((c for c in self.conditions if c.type == type_), None)
+        for condition in self.conditions:
+            if condition.type == type_:
+                return condition
+        return None
 
     def holds(self, type_: TrialCondition) -> bool:
         """The condition is there and True."""

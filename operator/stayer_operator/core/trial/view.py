@@ -127,9 +127,10 @@ class TrialView:
 
     def is_over(self, pod: PodView) -> bool:
         """Nothing of it runs any more, or nobody will ever say so."""
+        if pod.is_terminal or pod.deletion is None:
+            return pod.is_terminal
         node = self.nodes.get(pod.node)
-        lost = failures.is_lost(pod, node, self.now, self.settings.lost_node)
-        return pod.is_terminal or lost
+        return failures.is_lost(pod, node, self.now, self.settings.lost_node)
 
     def life(self, role: RoleView) -> Life:
         """Where the role's current incarnation stands."""
