@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,7 +28,24 @@ from stayer_operator.reconcile.ledger import Ledger
 
 _TERMINAL = frozenset(phase.value for phase in TERMINAL_TRIAL_PHASES)
 _ACTIVE = frozenset(phase.value for phase in ACTIVE_TRIAL_PHASES)
+Noted = tuple[tuple[str, ...], tuple[str, ...]]
 _NOBODY = Admission(admitted=frozenset(), waits={}, wake_after=None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sight:
+    """What admission made of a Trial, and of what. `noted`: names of pods that this process
+    posted, and of those that it saw.
+    """
+
+    trial: TrialObject
+    pods: Sequence[PodView]
+    noted: Noted
+    made: AdmissionTrial
+
+    def still_holds(self, trial: TrialObject, pods: Sequence[PodView], noted: Noted) -> bool:
+        """Views are never changed but replaced, so the same ones mean the same."""
+        return self.trial is trial and self.noted == noted and self.pods == pods
 
 
 @dataclass(slots=True)
@@ -38,7 +55,7 @@ class Admissions:
     observed: Observed
     ledger: Ledger
     _answer: Admission = _NOBODY
-    _shapes: dict[str, str] = field(default_factory=dict)  # by Trial UID; specs do not change
+    _sights: dict[str, _Sight] = field(default_factory=dict)  # by Trial UID
 
     def decide(self, now: float) -> tuple[tuple[ObjectKey, ...], float | None]:
         """Decide anew. Returns the Trials that are admitted now and were not before, and in how
@@ -58,53 +75,55 @@ class Admissions:
         return self._answer.waits.get(_text(trial))
 
     def _view(self, now: float) -> AdmissionView:
-        trials = [
-            self._trial(trial)
-            for trial in self.observed.trials()
-            if trial.status.get("phase") not in _TERMINAL and not trial.deleted
-        ]
+        before, self._sights = self._sights, {}
+        for trial in self.observed.trials():
+            if trial.status.get("phase") not in _TERMINAL and not trial.deleted:
+                self._sights[trial.uid] = self._look(trial, before.get(trial.uid))
+        trials = tuple(sight.made for sight in self._sights.values())
         alive = {trial.run for trial in trials}
         runs = (run for run in self.observed.runs() if _text(run.key) in alive)
-        self._forget_shapes(trials)
-        return AdmissionView(runs=tuple(_run(run) for run in runs), trials=tuple(trials), now=now)
+        return AdmissionView(runs=tuple(_run(run) for run in runs), trials=trials, now=now)
 
-    def _trial(self, trial: TrialObject) -> AdmissionTrial:
-        spec, status = trial.spec, trial.status
-        pods = [
-            pod
-            for pod in self.observed.pods(trial.key)
-            if pod.owner_uid == trial.uid and _is_current(pod, status)
-        ]
+    def _look(self, trial: TrialObject, before: _Sight | None) -> _Sight:
+        """The last look at it where nothing has changed since: passes are many, changes few."""
+        pods = self.observed.pods(trial.key)
         notes = self.ledger.find(trial.uid)
-        posted = notes is not None and any(
-            name not in notes.seen and _incarnation(name) >= _recorded(name, status)
-            for name in notes.posted
-        )
-        holds = status.get("phase") in _ACTIVE or bool(pods) or posted
-        return AdmissionTrial(
-            key=_text(trial.key),
-            run=_text(trial.run_key),
-            kind=trial.kind,
-            model=spec.get("model") or "",
-            shape=self._shape(trial),
-            expected_seconds=float(spec.get("expectedSeconds") or 0),
-            holds=holds,
-            starting=holds and any(pod.scheduled_since is None for pod in pods),
-            unschedulable=any(pod.is_unschedulable for pod in pods),
-            not_before=parse_time(status.get("notBefore")) or 0.0,
-        )
+        noted = (tuple(notes.posted), tuple(notes.seen)) if notes is not None else ((), ())
+        if before is not None and before.still_holds(trial, pods, noted):
+            return before
+        made = _make(trial, pods, noted, before)
+        return _Sight(trial=trial, pods=pods, noted=noted, made=made)
 
-    def _shape(self, trial: TrialObject) -> str:
-        """Pairs with equal kind, requests and placement have equal shapes."""
-        shape = self._shapes.get(trial.uid)
-        if shape is None:
-            templates = json.dumps(trial.spec.get("podTemplates") or {}, sort_keys=True)
-            shape = self._shapes[trial.uid] = f"{trial.namespace}/{trial.kind.value}/{templates}"
-        return shape
 
-    def _forget_shapes(self, trials: Iterable[AdmissionTrial]) -> None:
-        if len(self._shapes) > 2 * sum(1 for _ in trials) + 1000:
-            self._shapes.clear()
+def _make(
+    trial: TrialObject, observed: Sequence[PodView], noted: Noted, before: _Sight | None
+) -> AdmissionTrial:
+    spec, status = trial.spec, trial.status
+    pods = [pod for pod in observed if pod.owner_uid == trial.uid and _is_current(pod, status)]
+    posted_names, seen_names = noted
+    posted = any(
+        name not in seen_names and _incarnation(name) >= _recorded(name, status)
+        for name in posted_names
+    )
+    holds = status.get("phase") in _ACTIVE or bool(pods) or posted
+    return AdmissionTrial(
+        key=_text(trial.key),
+        run=_text(trial.run_key),
+        kind=trial.kind,
+        model=spec.get("model") or "",
+        shape=before.made.shape if before is not None else _shape(trial),
+        expected_seconds=float(spec.get("expectedSeconds") or 0),
+        holds=holds,
+        starting=holds and any(pod.scheduled_since is None for pod in pods),
+        unschedulable=any(pod.is_unschedulable for pod in pods),
+        not_before=parse_time(status.get("notBefore")) or 0.0,
+    )
+
+
+def _shape(trial: TrialObject) -> str:
+    """Pairs with equal kind, requests and placement have equal shapes; specs do not change."""
+    templates = json.dumps(trial.spec.get("podTemplates") or {}, sort_keys=True)
+    return f"{trial.namespace}/{trial.kind.value}/{templates}"
 
 
 def _run(run: RunObject) -> AdmissionRun:
