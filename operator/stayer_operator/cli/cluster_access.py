@@ -23,12 +23,11 @@ class ClusterAccess:
 
     def __init__(self, namespace: str | None) -> None:
         try:
-            config.load_config()  # type: ignore[no-untyped-call]
+            config.load_kube_config()  # type: ignore[no-untyped-call]
             context = config.list_kube_config_contexts()[1]["context"]  # type: ignore[no-untyped-call]
         except ConfigException as error:
             raise CliError(
-                f"no cluster: {error}. Set KUBECONFIG or pass --kubeconfig; for a local one run "
-                "`make cluster-up`."
+                f"no cluster: {error} Set KUBECONFIG; for a local cluster run `make cluster-up`."
             ) from error
         self.namespace = namespace or context.get("namespace") or "default"
         self._objects = client.CustomObjectsApi()

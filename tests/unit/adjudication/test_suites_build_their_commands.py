@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -168,3 +171,23 @@ def test_an_unknown_adapter_is_named() -> None:
 def test_a_case_belongs_to_the_unit_that_it_names(case: str, owner: str | None) -> None:
     found = named_cases([case], ["parser", "parser-errors", "3"])
     assert [unit for unit, cases in found.items() if cases] == ([owner] if owner else [])
+
+
+def test_a_module_that_cannot_be_imported_hides_no_other_case(tmp_path: Path) -> None:
+    """On a half-built workspace a whole run must still report what can be run."""
+    root, workspace = tmp_path / "suite", tmp_path / "workspace"
+    workspace.mkdir()
+    lay(root, "a/test_a.py", "b/test_b.py",
+        test_a="def test_one():\n    pass\n", test_b="import not_written_yet\n")  # fmt: skip
+    setting = replace(
+        SETTING, interpreter=sys.executable, suite=str(root), workspace=str(workspace),
+        scratch=str(tmp_path / "s"), path="/usr/bin:/bin",
+    )  # fmt: skip
+    files = read_suite(root, ["a", "b"])
+    suite = suite_by_name("pytest", files)
+    prepare_suite(root)
+    command = suite.command(Target(), setting)
+    done = subprocess.run(
+        command.argv, env=dict(command.env), cwd=workspace, capture_output=True, timeout=60
+    )
+    assert "a/test_a.py::test_one" in suite.parse(done.stdout, setting).cases
