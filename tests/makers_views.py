@@ -1,11 +1,8 @@
-"""Views of trials, by hand and by hypothesis."""
+"""Views of trials, by hand."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
-
-from hypothesis import strategies as st
 
 from makers_trial import (
     EPOCH,
@@ -24,9 +21,8 @@ from stayer_evaluator.records.outcomes import FailureMode, Role, TrialKind
 from stayer_evaluator.records.queue import EndEntry, EpisodeCursor
 from stayer_evaluator.records.reports import TerminationMessage
 from stayer_evaluator.records.results import TrialResults
-from stayer_operator.api import names
 from stayer_operator.api.conditions import Reason, TrialCondition
-from stayer_operator.core.observed import NodeView, PodView, Progress
+from stayer_operator.core.observed import NodeView, PodView
 from stayer_operator.core.projection import pod_view, trial_object
 from stayer_operator.core.run.needs import RunIntent
 from stayer_operator.core.trial.settings import TrialSettings
@@ -162,10 +158,33 @@ def make_results(valid: bool = True) -> TrialResults:
     )
 
 
-# Hypothesis: views that a cluster could show, and some that it hardly could.
+def silent_node(since: float = 0) -> NodeView:
+    return NodeView(name="node-1", uid="n", resource_version="1", ready=False, since=EPOCH + since)
+
+
+RELEASED = [
+    (TrialCondition.ADMITTED, False, Reason.PAIR_RELEASED),
+    (TrialCondition.RUNNING, False, Reason.PAIR_RELEASED),
+]
+SUSPENDED = [
+    (TrialCondition.ADMITTED, False, Reason.RUN_SUSPENDED),
+    (TrialCondition.RUNNING, False, Reason.RUN_SUSPENDED),
+]
+MISSING = ResultsFact(found=None)
+OPEN = QueueFact(next_number=4, end=None, cursor=EpisodeCursor(round=2))
+CLOSED = QueueFact(
+    next_number=5,
+    end=EndEntry(
+        number=4,
+        writer=None,
+        time=EPOCH,
+        failure_mode=FailureMode.AGENT_OOM,
+        episode=EpisodeCursor(),
+    ),
+    cursor=EpisodeCursor(),
+)
 
 DISK_FULL = 'Usage of EmptyDir volume "workspace" exceeds the limit "8Gi".'
-SECONDS = st.integers(0, 12_000).map(float)
 
 
 def pod_kinds(role: Role, incarnation: int) -> dict[str, PodView]:
@@ -225,115 +244,26 @@ POD_KINDS = {
 }
 
 
-def pods(role: Role, incarnation: int) -> st.SearchStrategy[PodView]:
-    """One of those."""
-    return st.sampled_from(list(POD_KINDS[role, incarnation].values()))
+def pair(
+    agent: str, adjudicator: str, status: TrialStatus | None = None, **changes: Any
+) -> TrialView:
+    """A view with a pod of that kind for each role, under the incarnations of the status."""
+    status = status or TrialStatus()
+    roles = {
+        name: make_role(role, status, pod=POD_KINDS[role, status.incarnation(role)][kind])
+        for name, role, kind in (
+            ("agent", Role.AGENT, agent),
+            ("adjudicator", Role.ADJUDICATOR, adjudicator),
+        )
+    }
+    return make_view(status=status, **{**roles, **changes})
 
 
-@st.composite
-def roles(draw: st.DrawFn, role: Role, status: TrialStatus) -> RoleView:
-    """What may be known of a role."""
-    incarnation = status.incarnation(role)
-    known = draw(st.sampled_from(["pod", "pod", "pod", "nothing", "gone", "posted", "unknown"]))
-    older = [draw(pods(role, earlier)) for earlier in range(1, incarnation) if draw(st.booleans())]
-    return RoleView(
-        role=role,
-        incarnation=incarnation,
-        pod=draw(pods(role, incarnation)) if known == "pod" else None,
-        last_seen=draw(pods(role, incarnation)) if known == "gone" else None,
-        older=tuple(older),
-        posted_at=draw(SECONDS) + EPOCH if known == "posted" else None,
-        tried_at=draw(st.one_of(st.none(), SECONDS.map(lambda seconds: seconds + EPOCH))),
-        may_exist=known == "unknown",
-    )
+def released(**fields: Any) -> TrialStatus:
+    return judged(*RELEASED, **fields)
 
 
-@st.composite
-def statuses(draw: st.DrawFn) -> TrialStatus:
-    """A status that this or an earlier version may have written."""
-    status = TrialStatus(
-        agent_incarnation=draw(st.integers(1, 3)),
-        adjudicator_incarnation=draw(st.integers(1, 3)),
-        infra_restarts=draw(st.integers(0, 4)),
-        released_attempts=draw(st.integers(0, 3)),
-        not_before=draw(st.one_of(st.none(), SECONDS.map(lambda seconds: seconds + EPOCH))),
-        units_cleared=draw(st.one_of(st.none(), st.integers(0, 5))),
-        agent_pod=draw(st.sampled_from([None, names.pod_name(TRIAL, Role.AGENT, 1)])),
-    )
-    for judgement in draw(st.sampled_from(HISTORIES)):
-        status = status.judged(*judgement, "", now=EPOCH, generation=1)
-    return status
-
-
-RELEASED = [
-    (TrialCondition.ADMITTED, False, Reason.PAIR_RELEASED),
-    (TrialCondition.RUNNING, False, Reason.PAIR_RELEASED),
-]
-SUSPENDED = [
-    (TrialCondition.ADMITTED, False, Reason.RUN_SUSPENDED),
-    (TrialCondition.RUNNING, False, Reason.RUN_SUSPENDED),
-]
-HISTORIES = [
-    [],
-    [ADMITTED],
-    [ADMITTED, RUNNING],
-    [ADMITTED, RUNNING, AGENT_ENDED],
-    RELEASED,
-    SUSPENDED,
-    [*RELEASED, AGENT_ENDED],
-    [ADMITTED, RUNNING, (TrialCondition.COMPLETE, True, Reason.CANCELLED)],
-    [ADMITTED, AGENT_ENDED, (TrialCondition.COMPLETE, True, Reason.RESULT_RECORDED)],
-]
-INTENTS = [
-    *5 * [RunIntent(cancel=False, suspend=False)],
-    RunIntent(cancel=False, suspend=True),
-    RunIntent(cancel=True, suspend=False),
-    None,
-]
-
-
-RESULTS = [*4 * [None], *4 * [ResultsFact(found=None)], ResultsFact(found=make_results())]
-QUEUES = [
-    QueueFact(next_number=4, end=None, cursor=EpisodeCursor(round=2)),
-    QueueFact(
-        next_number=5,
-        end=EndEntry(
-            number=4,
-            writer=None,
-            time=EPOCH,
-            failure_mode=FailureMode.AGENT_OOM,
-            episode=EpisodeCursor(),
-        ),
-        cursor=EpisodeCursor(),
-    ),
-]
-
-
-@st.composite
-def views(draw: st.DrawFn) -> TrialView:
-    """Any view, evidence read or not."""
-    status = draw(statuses())
-    kind = draw(st.sampled_from(["attempt", "attempt", "inventory"]))
-    view = make_view(
-        status=status,
-        spec={
-            "kind": kind,
-            "onAgentLoss": draw(st.sampled_from(["resume", "restart", "fail"])),
-            "infraRetries": draw(st.integers(0, 4)),
-        },
-        agent=draw(roles(Role.AGENT, status)),
-        adjudicator=draw(roles(Role.ADJUDICATOR, status)),
-        deleted=draw(st.integers(0, 19)) == 13,
-        run=draw(st.sampled_from(INTENTS)),
-        admitted=draw(st.booleans()),
-        nodes=draw(st.sampled_from([{}, {"node-1": silent_node()}])),
-        progress=draw(st.sampled_from([None, Progress(units_cleared=4)])),
-        results=draw(st.sampled_from(RESULTS)),
-        queue=draw(st.sampled_from([None, *QUEUES])),
-        written_at=draw(st.one_of(st.none(), SECONDS.map(lambda seconds: seconds + EPOCH))),
-    )
-    return view if view.agent is not None else replace(view, queue=None)
-
-
-def silent_node(since: float = 0) -> NodeView:
-    return NodeView(name="node-1", uid="n", resource_version="1", ready=False, since=EPOCH + since)
+AT_WORK = judged(ADMITTED, RUNNING)
+DRAINING = judged(ADMITTED, RUNNING, AGENT_ENDED)
+DONE = judged(ADMITTED, (TrialCondition.COMPLETE, True, Reason.RESULT_RECORDED))
+SPENT = judged(ADMITTED, RUNNING, infra_restarts=3)

@@ -8,7 +8,8 @@ from typing import Any
 
 from hypothesis import event, given
 
-from makers_views import make_results, views, young_pod
+from makers_any_views import views
+from makers_views import make_results, young_pod
 from stayer_evaluator.records.outcomes import Role
 from stayer_evaluator.records.queue import EndEntry, EpisodeCursor
 from stayer_evaluator.records.results import TrialResults
