@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from stayer_evaluator.records.outcomes import Role, TrialKind
+from stayer_evaluator.records.reports import TerminationMessage
 from stayer_operator.api import names
 from stayer_operator.core.pods.settings import PodSettings
 from stayer_operator.core.trial.spec import TrialIdentity, TrialSpec, parse_trial_spec
@@ -143,6 +144,11 @@ def ended(
             "finishedAt": at(finished),
         }
     }
+
+
+def said(kind: str, **fields: Any) -> str:
+    """A sidecar's termination message."""
+    return TerminationMessage(kind=kind, **fields).to_bytes().decode()
 
 
 def condition(

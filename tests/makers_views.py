@@ -14,12 +14,12 @@ from makers_trial import (
     make_raw_spec,
     make_raw_trial,
     running,
+    said,
     terminated,
     waiting,
 )
 from stayer_evaluator.records.outcomes import FailureMode, Role, TrialKind
 from stayer_evaluator.records.queue import EndEntry, EpisodeCursor
-from stayer_evaluator.records.reports import TerminationMessage
 from stayer_evaluator.records.results import TrialResults
 from stayer_operator.api.conditions import Reason, TrialCondition
 from stayer_operator.core.observed import NodeView, PodView
@@ -86,10 +86,6 @@ AGENT_ENDED = (TrialCondition.AGENT_ENDED, True, Reason.AGENT_ENDED)
 
 def sidecar_name(role: Role) -> str:
     return "recorder" if role is Role.AGENT else "adjudicator"
-
-
-def said(kind: str, **fields: Any) -> str:
-    return TerminationMessage(kind=kind, **fields).to_bytes().decode()
 
 
 def live_pod(role: Role, incarnation: int = 1, **more: Any) -> PodView:
