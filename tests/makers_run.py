@@ -10,6 +10,7 @@ from typing import Any
 from stayer_evaluator.records.outcomes import FailureMode, TrialKind
 from stayer_evaluator.records.results import TrialResults
 from stayer_evaluator.records.run import RunTask
+from stayer_evaluator.records.run_results import RunResults
 from stayer_evaluator.records.task import TaskRecord, UnitRecord
 from stayer_evaluator.records.trial import TrialDocument
 from stayer_operator.api.conditions import Reason, TrialPhase
@@ -276,6 +277,20 @@ class World:
         self.settle()
         self.take_inventories()
         self.settle()
+
+
+def make_world(**spec: Any) -> World:
+    """A world with one run of that spec."""
+    return World(manifest=make_manifest(make_spec(**spec)))
+
+
+def shown(world: World) -> tuple[str, str]:
+    """Phase and finished trials of all, as `kubectl get` shows them."""
+    return world.status["phase"], world.status["trialsSummary"]
+
+
+def report(world: World) -> RunResults:
+    return RunResults.from_bytes(world.objects[world.status["report"]])
 
 
 def make_results(trial: TrialSummary) -> TrialResults:
