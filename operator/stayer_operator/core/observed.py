@@ -143,7 +143,7 @@ class NodeView:
     resource_version: str
     ready: bool
     since: float  # when `ready` last changed
-    runtime: str = ""  # what decides which features its pods can have: versions, architecture
+    runtime: str = ""  # what decides which features its pods have; empty: reserved for some pods
 
     @property
     def namespace(self) -> str:

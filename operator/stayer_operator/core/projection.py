@@ -25,6 +25,7 @@ Raw = Mapping[str, Any]
 
 _POD_NAME = re.compile(r"^(?P<trial>.+)-(?P<role>[ab])-(?P<incarnation>[1-9][0-9]*)$")
 _RUNTIME = ("containerRuntimeVersion", "kubeletVersion", "kernelVersion", "architecture")
+_PASSING_TAINTS = "node.kubernetes.io/"
 _ROLES = {label: role for role, label in names.ROLE_LABELS.items()}
 
 
@@ -98,8 +99,7 @@ def run_object(raw: Raw) -> RunObject:
 
 def node_view(raw: Raw) -> NodeView:
     """A node. One without a Ready condition has not been heard of yet: not ready."""
-    metadata, _, status = _parts(raw)
-    info: Raw = status.get("nodeInfo") or {}
+    metadata, spec, status = _parts(raw)
     ready: Raw = next((c for c in status.get("conditions") or () if c.get("type") == "Ready"), {})
     return NodeView(
         name=metadata.get("name", ""),
@@ -107,7 +107,22 @@ def node_view(raw: Raw) -> NodeView:
         resource_version=metadata.get("resourceVersion", ""),
         ready=ready.get("status") == "True",
         since=parse_time(ready.get("lastTransitionTime")) or 0.0,
-        runtime=" ".join(str(info[fact]) for fact in _RUNTIME if info.get(fact)),
+        runtime="" if _is_reserved(spec) else _runtime(status.get("nodeInfo") or {}),
+    )
+
+
+def _runtime(info: Raw) -> str:
+    return " ".join(str(info[fact]) for fact in _RUNTIME if info.get(fact))
+
+
+def _is_reserved(spec: Raw) -> bool:
+    """Whether a taint keeps pods away that do not tolerate it. Taints of Kubernetes' own, such as
+    not-ready, come and go.
+    """
+    return any(
+        taint.get("effect") in ("NoSchedule", "NoExecute")
+        and not str(taint.get("key", "")).startswith(_PASSING_TAINTS)
+        for taint in spec.get("taints") or ()
     )
 
 

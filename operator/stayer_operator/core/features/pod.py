@@ -64,8 +64,8 @@ class Question:
 
 
 def node_runtimes(found: Iterable[str]) -> tuple[str, ...]:
-    """The kinds of nodes in a cluster, each once, in order."""
-    return tuple(sorted(set(found)))
+    """The kinds of nodes that a probe pod may come to, each once, in order."""
+    return tuple(sorted({runtime for runtime in found if runtime}))
 
 
 def build_probe_pod(question: Question, variant: Variant, owner: Owner | None) -> dict[str, Any]:
