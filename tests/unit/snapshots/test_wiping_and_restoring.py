@@ -27,13 +27,6 @@ TREE = D(
 )
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    workspace = tmp_path / "workspace"
-    workspace.mkdir()
-    return workspace
-
-
 def test_wiping_removes_everything_but_the_directory_and_follows_nothing(
     root: Path, tmp_path: Path
 ) -> None:
