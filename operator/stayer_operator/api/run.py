@@ -286,9 +286,10 @@ class RunSpec(ApiModel):
     )
     user_namespaces: Literal["required", "preferred", "off"] = Field(
         default="required",
-        description="required: a trial stops when its pods do not run in a user namespace of "
-        "their own. preferred: asked for, and recorded whether it was so. off: not asked for. "
-        "Immutable once trials exist.",
+        description="required: the run is refused where the nodes have no user namespaces, and a "
+        "trial stops when its pods do not run in one of their own. preferred: asked for where "
+        "the nodes have them, and recorded whether it was so. off: not asked for. Immutable once "
+        "trials exist.",
     )
     images: Images = Field(default_factory=Images, description="How task images are pulled.")
     pod_templates: PodTemplates = Field(
