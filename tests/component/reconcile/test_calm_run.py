@@ -3,7 +3,8 @@
 import asyncio
 from collections import Counter
 
-from makers_world import Operator, World, live
+from makers_operator import Operator, live
+from makers_world import World
 from stayer_operator.api import names
 
 

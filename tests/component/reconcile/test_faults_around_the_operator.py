@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from makers_world import NAMESPACE, Operator, World, live, make_world_run
+from makers_operator import Operator, live
+from makers_sidecars import NAMESPACE
+from makers_world import World, make_world_run
 from stayer_evaluator.records.outcomes import FailureMode
 from stayer_evaluator.records.results import TrialResults
 from stayer_operator.adapters.memory_cluster import POD
@@ -20,14 +22,6 @@ def calm_outcomes() -> dict[str, Any]:
     return world.outcomes()
 
 
-def oracle_pod(world: World, role: str, ticks: int = 2) -> dict[str, Any] | None:
-    """The oracle's pod of a role once it has worked for some ticks."""
-    for pod in world.running(role):
-        if world.agent_of(pod) == "oracle" and world.ticks_of(pod) >= ticks:
-            return pod
-    return None
-
-
 def once(
     role: str, do: Callable[[World, dict[str, Any]], None], ticks: int = 2
 ) -> Callable[[World], None]:
@@ -35,8 +29,8 @@ def once(
 
     def disturb(world: World) -> None:
         world.when(
-            lambda world: oracle_pod(world, role, ticks) is not None,
-            lambda world: do(world, oracle_pod(world, role, ticks)),
+            lambda world: world.oracle_pod(role, ticks) is not None,
+            lambda world: do(world, world.oracle_pod(role, ticks)),
         )
 
     return disturb
@@ -153,7 +147,7 @@ def test_two_operators_do_no_harm(late: int) -> None:
 
 def test_node_falls_silent_with_both_pods_of_a_trial() -> None:
     world = World()
-    once("a", lambda world, _: world.silence("node-1"))(world)
+    once("a", lambda world, _: world.nodes.silence("node-1"))(world)
 
     asyncio.run(live(world, [Operator(world)], until=over_but_for_silent_nodes, ticks=4000))
 
@@ -163,14 +157,14 @@ def test_node_falls_silent_with_both_pods_of_a_trial() -> None:
 
 def over_but_for_silent_nodes(world: World) -> bool:
     """Nobody removes a pod object whose node may still run it."""
-    left = [pod for pod in world.pods() if pod["spec"].get("nodeName") not in world.silent]
+    left = [pod for pod in world.pods() if pod["spec"].get("nodeName") not in world.nodes.silent]
     return not left and world.run_status().get("phase") == "Succeeded"
 
 
 def test_old_recorder_that_comes_back_is_fenced_and_changes_nothing() -> None:
     """The node was only cut off: its recorder goes on writing after its successor has started."""
     world = World()
-    once("a", lambda world, _: world.silence("node-1", dead=False))(world)
+    once("a", lambda world, _: world.nodes.silence("node-1", dead=False))(world)
 
     asyncio.run(live(world, [Operator(world)], until=over_but_for_silent_nodes, ticks=4000))
 
@@ -204,7 +198,7 @@ def test_agent_that_kills_itself_is_scored_by_what_it_left(
     reason: str, message: str, mode: str
 ) -> None:
     world = World()
-    once("a", lambda world, pod: world.end_pod(pod, 137, reason, message))(world)
+    once("a", lambda world, pod: world.nodes.end_pod(pod, 137, reason, message))(world)
 
     asyncio.run(live(world, [Operator(world)]))
 
@@ -219,7 +213,7 @@ def test_agent_that_kills_itself_is_scored_by_what_it_left(
 def test_half_scheduled_pair_is_released_in_time_and_comes_back() -> None:
     world = World()
     full = {"is": True}
-    world.schedulable = lambda pod: "-a-" not in pod["metadata"]["name"] or not full["is"]
+    world.nodes.schedulable = lambda pod: "-a-" not in pod["metadata"]["name"] or not full["is"]
     world.when(lambda world: world.ticks > 200, lambda world: full.update({"is": False}))
     longest = watch_half_pairs(world)
 
@@ -259,7 +253,7 @@ def watch_half_pairs(world: World) -> dict[str, int]:
 def test_pair_that_fits_nowhere_is_released_and_blocks_its_shape_only() -> None:
     world = World()
     full = {"is": True}
-    world.schedulable = lambda pod: not full["is"]
+    world.nodes.schedulable = lambda pod: not full["is"]
     world.when(lambda world: world.ticks > 1500, lambda world: full.update({"is": False}))
 
     asyncio.run(live(world, [Operator(world)], ticks=4000))
@@ -272,7 +266,7 @@ def test_pair_that_fits_nowhere_is_released_and_blocks_its_shape_only() -> None:
 
 def test_pods_that_never_start_end_the_trial() -> None:
     world = World([make_world_run(infraRetries=1)])
-    world.pod_runs = lambda pod: "-inv-" in pod["metadata"]["name"]
+    world.nodes.pod_runs = lambda pod: "-inv-" in pod["metadata"]["name"]
 
     asyncio.run(live(world, [Operator(world)], ticks=6000))
 
@@ -283,7 +277,7 @@ def test_pods_that_never_start_end_the_trial() -> None:
 
 def test_isolation_that_is_not_enforced_ends_the_trial_at_once() -> None:
     world = World()
-    once("a", lambda world, pod: world.refuse(pod, "IsolationNotEnforced"))(world)
+    once("a", lambda world, pod: world.nodes.refuse(pod, "IsolationNotEnforced"))(world)
 
     asyncio.run(live(world, [Operator(world)]))
 
@@ -334,7 +328,7 @@ def test_run_is_deleted_and_nothing_is_left_within_a_minute(tick: int) -> None:
         lambda world: world.ticks >= tick,
         lambda world: world.cluster.remove(names.RUN_KIND, NAMESPACE, "demo"),
     )
-    world.slow_stop = 590  # seconds that a pod takes to end unless it is hurried
+    world.nodes.slow_stop = 590  # seconds that a pod takes to end unless it is hurried
 
     def is_gone(world: World) -> bool:
         return world.ticks > tick and not world.trials() and not world.pods()

@@ -3,11 +3,11 @@ and started again. Whatever n, everything ends as on the calm day.
 """
 
 import asyncio
-from typing import Any
 
 import pytest
 
-from makers_world import Operator, World, live
+from makers_operator import Operator, live
+from makers_world import World
 from stayer_operator.adapters.memory_faults import CrashingCluster, CrashingEvidence, Fuse
 
 ALL_WRITES = 64  # more than the scenarios below have; a fuse that never blows proves the end
@@ -21,27 +21,19 @@ def crashing(world: World, fuse: Fuse) -> Operator:
     )
 
 
-def at_work(world: World) -> dict[str, Any] | None:
-    """The agent pod of the oracle's attempt, once it has taken its second snapshot."""
-    for pod in world.running("a"):
-        if world.agent_of(pod) == "oracle" and world.ticks_of(pod) >= 2:
-            return pod
-    return None
-
-
 def lose_an_agent(world: World) -> None:
     """An agent pod vanishes while it works."""
     world.when(
-        lambda world: at_work(world) is not None,
-        lambda world: world.cluster.remove("Pod", "lab", at_work(world)["metadata"]["name"]),
+        lambda world: world.oracle_pod("a") is not None,
+        lambda world: world.cluster.remove("Pod", "lab", world.oracle_pod("a")["metadata"]["name"]),
     )
 
 
 def kill_an_agent(world: World) -> None:
     """An agent brings its own pod down."""
     world.when(
-        lambda world: at_work(world) is not None,
-        lambda world: world.end_pod(at_work(world), 137, "OOMKilled"),
+        lambda world: world.oracle_pod("a") is not None,
+        lambda world: world.nodes.end_pod(world.oracle_pod("a"), 137, "OOMKilled"),
     )
 
 

@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from makers_world import Operator, World, make_world_run
+from makers_operator import Operator
+from makers_world import World, make_world_run
 from stayer_operator.adapters.memory_faults import WrappedCluster
 
 T = TypeVar("T")
