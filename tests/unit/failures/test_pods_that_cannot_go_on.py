@@ -17,6 +17,7 @@ from stayer_operator.api.conditions import Reason
 from stayer_operator.core import failures
 from stayer_operator.core.failures import Cause
 from stayer_operator.core.projection import pod_view
+from stayer_operator.core.sidecars import refusal, sidecar_message
 
 
 @pytest.mark.parametrize(
@@ -44,9 +45,9 @@ from stayer_operator.core.projection import pod_view
 def test_sidecar_refuses_where_isolation_is_missing(
     sidecar: dict[str, Any], reason: Reason | None
 ) -> None:
-    refusal = failures.refusal(pod_view(make_raw_pod(phase="Pending", inits=[sidecar])))
+    found = refusal(pod_view(make_raw_pod(phase="Pending", inits=[sidecar])))
 
-    assert (refusal.reason if refusal else None) == reason
+    assert (found.reason if found else None) == reason
 
 
 @pytest.mark.parametrize(
@@ -75,7 +76,7 @@ def test_message_of_the_life_before_counts() -> None:
     )
     pod = pod_view(make_raw_pod(Role.ADJUDICATOR, inits=[sidecar]))
 
-    found = failures.sidecar_message(pod, "results")
+    found = sidecar_message(pod, "results")
 
     assert found is not None
     assert found.valid is True
@@ -85,7 +86,7 @@ def test_message_of_the_life_before_counts() -> None:
 def test_message_that_is_none_is_passed_over(text: str) -> None:
     pod = pod_view(make_raw_pod(inits=[terminated("recorder", 0, message=text)]))
 
-    assert failures.sidecar_message(pod, "end", "results", "error") is None
+    assert sidecar_message(pod, "end", "results", "error") is None
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,9 @@ from stayer_evaluator.records.outcomes import Role
 from stayer_evaluator.records.reports import TerminationMessage
 from stayer_operator.api.conditions import TrialCondition
 from stayer_operator.core import failures
-from stayer_operator.core.failures import Cause, Fault, PodEnd, Refusal
+from stayer_operator.core.failures import Cause, Fault, PodEnd
 from stayer_operator.core.observed import PodView
+from stayer_operator.core.sidecars import Refusal, refusal, sidecar_message
 from stayer_operator.core.trial import gang
 from stayer_operator.core.trial.view import Life, RoleView, TrialView
 
@@ -60,7 +61,7 @@ def _is_in_trouble(view: TrialView) -> bool:
 def results_hint(view: TrialView) -> TerminationMessage | None:
     """The adjudicator says that `results.json` is there, and what is in it."""
     for pod in _sightings(view.adjudicator):
-        message = failures.sidecar_message(pod, "results")
+        message = sidecar_message(pod, "results")
         if message is not None and (message.valid is not None or message.accepted is not None):
             return message
     return None
@@ -69,7 +70,7 @@ def results_hint(view: TrialView) -> TerminationMessage | None:
 def end_hint(view: TrialView) -> TerminationMessage | None:
     """The recorder says that the queue has its `end` entry."""
     for pod in _sightings(view.agent) if view.agent else ():
-        if (message := failures.sidecar_message(pod, "end")) is not None:
+        if (message := sidecar_message(pod, "end")) is not None:
             return message
     return None
 
@@ -84,8 +85,8 @@ def refused(view: TrialView) -> Refusal | None:
     """A sidecar of a current pod will not work without the isolation that it must prove."""
     for role in view.needed:
         pod = role.pod or role.last_seen
-        if pod is not None and (refusal := failures.refusal(pod)) is not None:
-            return refusal
+        if pod is not None and (found := refusal(pod)) is not None:
+            return found
     return None
 
 
