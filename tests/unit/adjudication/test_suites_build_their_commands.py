@@ -188,6 +188,11 @@ def test_a_module_that_cannot_be_imported_hides_no_other_case(tmp_path: Path) ->
     prepare_suite(root)
     command = suite.command(Target(), setting)
     done = subprocess.run(
-        command.argv, env=dict(command.env), cwd=workspace, capture_output=True, timeout=60
+        command.argv,
+        env=dict(command.env),
+        cwd=workspace,
+        capture_output=True,
+        timeout=60,
+        check=False,
     )
     assert "a/test_a.py::test_one" in suite.parse(done.stdout, setting).cases
