@@ -81,6 +81,7 @@ class OwnOperator:
     namespace: str
     lease: str
     log: Path
+    deployment: str = ""
 
     @property
     def served(self) -> Installed:
@@ -94,7 +95,7 @@ class OwnOperator:
 
     def probe_pods(self, namespace: str) -> list[Document]:
         """Its probe pods."""
-        selector = f"stayer.dev/probe-of={self.lease}"
+        selector = f"stayer.dev/probe-of={self.deployment or self.lease}"
         return self.installed.api.list(pods_path(namespace), labelSelector=selector)
 
 
@@ -106,11 +107,13 @@ def own_operator(
     [pod] = installed.operators()
     [container] = pod["spec"]["containers"]
     given = {e["name"]: e["value"] for e in container["env"] if "value" in e}
-    found = OwnOperator(installed, namespace, f"operator-of-{namespace}", log)
+    deployment = settings.get("STAYER_DEPLOYMENT", "")
+    found = OwnOperator(installed, namespace, f"operator-of-{namespace}", log, deployment)
     env = {
         **os.environ,
         **given,
         "STAYER_RUN_NAMESPACES": namespace,
+        "STAYER_DEPLOYMENT": deployment,
         "STAYER_LEASE_NAME": found.lease,
         "POD_NAME": found.lease,
         "STAYER_MUST_FAIL": api_server(installed.api),

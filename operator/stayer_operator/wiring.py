@@ -145,7 +145,7 @@ async def find_features(
     place, ours, patience = settings.installation, settings.trial_pods, Patience()
     question = Question(
         namespace=place.namespace,
-        asker=settings.serving.lease_name,
+        asker=place.deployment or settings.serving.lease_name,
         runner_image=ours.runner_image,
         pull_policy=ours.pull_policy,
         node_runtimes=node_runtimes(node.runtime for node in nodes),

@@ -18,6 +18,7 @@ import structlog
 from stayer_operator.adapters.api_client import ApiClient, Resource
 from stayer_operator.adapters.cluster import PODS
 from stayer_operator.core.features.decide import (
+    EVERY,
     Decided,
     Features,
     Finding,
@@ -112,7 +113,7 @@ class FeatureProbe:
             await self._try(step.variant, pods.get(self._question.pod_name(step.variant)))
             return Wait(variant=step.variant)
         if isinstance(step, Decided):
-            await self._tidy(wanted, pods, findings)
+            await self._tidy(pods, findings)
         return step
 
     def _findings(self, wanted: Wanted, pods: dict[str, PodView]) -> dict[Variant, Finding]:
@@ -159,15 +160,13 @@ class FeatureProbe:
             pull_secrets=tuple(secret["name"] for secret in secrets),
         )
 
-    async def _tidy(
-        self, wanted: Wanted, pods: dict[str, PodView], findings: dict[Variant, Finding]
-    ) -> None:
+    async def _tidy(self, pods: dict[str, PodView], findings: dict[Variant, Finding]) -> None:
         """Delete the pods of earlier questions, and those that told nothing: asked again at the
         next start. Best effort: they do no harm.
         """
         answers = {
             self._question.pod_name(variant)
-            for variant in variants(wanted)
+            for variant in EVERY
             if variant not in findings or findings[variant].outcome is not Outcome.UNCLEAR
         }
         for pod in pods.values():

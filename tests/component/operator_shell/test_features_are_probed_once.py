@@ -14,7 +14,7 @@ from aiohttp import web
 from makers_features import STAMP, make_question, ran
 from makers_operator_shell import FakeApiServer, Key, connect, status
 from stayer_operator.adapters.feature_probe import FeatureProbe
-from stayer_operator.core.features.decide import VOLUME, Features, Source, Wanted
+from stayer_operator.core.features.decide import COPY, VOLUME, Features, Source, Wanted
 from stayer_operator.core.features.judge import Patience
 from stayer_operator.core.features.pod import Question
 
@@ -210,6 +210,16 @@ def test_pods_of_earlier_questions_go() -> None:
     find(server, question=make_question(runner_image="r/runner:2"))
 
     assert pods(server) == [make_question(runner_image="r/runner:2").pod_name(VOLUME)]
+
+
+def test_another_wish_leaves_the_answers_to_the_same_question() -> None:
+    server = make_cluster()
+    find(server)
+
+    features = find(server, Wanted(delivery="init-copy"))
+
+    assert features.user_namespaces is True
+    assert sorted(pods(server)) == sorted(make_question().pod_name(v) for v in (VOLUME, COPY))
 
 
 def test_an_answer_that_is_lost_makes_no_second_pod() -> None:

@@ -101,6 +101,7 @@ Step: TypeAlias = Try | Wait | Decided
 
 VOLUME, COPY = Variant("image-volume", True), Variant("init-copy", True)
 VOLUME_WITHOUT = Variant("image-volume", False)
+EVERY = (VOLUME, COPY, VOLUME_WITHOUT)
 
 
 def variants(wanted: Wanted) -> tuple[Variant, ...]:
@@ -114,7 +115,7 @@ def variants(wanted: Wanted) -> tuple[Variant, ...]:
         return () if users is not None else (Variant(delivery, True),)
     if users is not None:
         return (Variant("image-volume", users),)
-    return (VOLUME, COPY, VOLUME_WITHOUT)
+    return EVERY
 
 
 def decide(wanted: Wanted, findings: Mapping[Variant, Finding]) -> Step:

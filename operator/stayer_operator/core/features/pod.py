@@ -40,7 +40,7 @@ class Question:
     """Everything that the answer depends on, and whose question it is."""
 
     namespace: str
-    asker: str  # name of the operator's Lease: one for each installation in a namespace
+    asker: str  # the installation: name of the operator's Deployment, else of its Lease
     runner_image: str
     pull_policy: str
     node_runtimes: tuple[str, ...]  # every kind of node there is
