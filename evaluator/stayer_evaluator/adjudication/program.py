@@ -5,20 +5,15 @@ beyond its deadline, 143 stopped, 1 other trouble. Each with a termination messa
 """
 
 import asyncio
-import contextlib
-import os
-import signal
-import sys
-from collections.abc import AsyncIterator
 
 import structlog
 
 from stayer_evaluator.adjudication.bench import BenchFault, BenchStopped
 from stayer_evaluator.adjudication.ports import Places
-from stayer_evaluator.adjudication.reporting import LatestProgress, results_message, write_message
+from stayer_evaluator.adjudication.reporting import LatestProgress, results_message
 from stayer_evaluator.adjudication.runner_jobs import RunnerJobs
 from stayer_evaluator.adjudication.session import Session, read_document, run_session
-from stayer_evaluator.episode.config import BadSettings, RecorderSettings, read_settings
+from stayer_evaluator.episode.config import RecorderSettings
 from stayer_evaluator.episode.isolation import (
     NotIsolated,
     demand_user_namespace,
@@ -26,27 +21,23 @@ from stayer_evaluator.episode.isolation import (
     user_namespace,
 )
 from stayer_evaluator.episode.jobs import JobClient, RunnerLost
-from stayer_evaluator.episode.main import log_as_json
-from stayer_evaluator.episode.progress import ProgressSender
 from stayer_evaluator.episode.server import SidecarServer
+from stayer_evaluator.episode.sidecar import (
+    error_message,
+    reporting,
+    run_and_linger,
+    run_sidecar,
+    write_message,
+)
+from stayer_evaluator.records.exits import DONE, FAILED, NOT_ISOLATED, STOPPED, STORE_UNREACHABLE
 from stayer_evaluator.records.queue import Writer
 from stayer_evaluator.records.reports import TerminationMessage
 from stayer_evaluator.storage.relay import connect_relay
 from stayer_evaluator.storage.retry import StoreCounters
 from stayer_evaluator.storage.store import ObjectStore, StoreError
 
-DONE = 0
-FAILED = 1
-NOT_ISOLATED = 4
-STORE_UNREACHABLE = 5
-STOPPED = 143
-
 #: After a SIGTERM the runner's own word that it was stopped needs a moment to arrive.
 STOP_PATIENCE = 5.0
-#: After the quit job the kubelet ends the sidecar within seconds; exiting before it does would
-#: only have it started again.
-LINGER_SECONDS = 120.0
-
 log = structlog.get_logger(__name__)
 
 
@@ -69,10 +60,7 @@ class Program:
         """The whole life, with exactly one termination message."""
         code, message = await self._guarded()
         log.info("exit", code=code, **message.model_dump(mode="json", exclude_defaults=True))
-        try:
-            write_message(self.settings.places.termination_log, message)
-        except OSError as error:
-            log.warning("no termination message", error=str(error))
+        write_message(self.settings.places.termination_log, message)
         if code == DONE:
             await self.jobs.quit(f"quit-{self.settings.nonce}")
         return code
@@ -116,25 +104,9 @@ class Program:
             limits=settings.limits,
             runner=settings.task_side.runner,
         )
-        async with self._reporting():
+        async with reporting(settings, self.progress.current):
             outcome = await run_session(session)
         return results_message(outcome, self.progress.current())
-
-    @contextlib.asynccontextmanager
-    async def _reporting(self) -> AsyncIterator[None]:
-        """Progress reports meanwhile, and one at the end."""
-        sender = ProgressSender(
-            self.settings.progress_url,
-            self.settings.places.token,
-            self.progress.current,
-            self.settings.timing.progress_interval,
-        )
-        sending = asyncio.create_task(sender.run())
-        try:
-            yield
-        finally:
-            sending.cancel()
-            await sender.close()
 
 
 def judge(error: Exception) -> tuple[int, TerminationMessage]:
@@ -142,17 +114,17 @@ def judge(error: Exception) -> tuple[int, TerminationMessage]:
     text = str(error)[:1500] or type(error).__name__
     match error:
         case NotIsolated():
-            return NOT_ISOLATED, _error(error.reason, text)
+            return NOT_ISOLATED, error_message(error.reason, text)
         case RunnerLost():
-            return FAILED, _error("RunnerLost", text)
+            return FAILED, error_message("RunnerLost", text)
         case BenchFault():
-            return FAILED, _error("TaskContainerFault", text)
+            return FAILED, error_message("TaskContainerFault", text)
         case StoreError() if error.retryable:
-            return STORE_UNREACHABLE, _error("StoreUnreachable", text)
+            return STORE_UNREACHABLE, error_message("StoreUnreachable", text)
         case StoreError():
-            return FAILED, _error("StoreRefused", f"{type(error).__name__}: {text}")
+            return FAILED, error_message("StoreRefused", f"{type(error).__name__}: {text}")
         case _:
-            return FAILED, _error("AdjudicatorFailed", f"{type(error).__name__}: {text}")
+            return FAILED, error_message("AdjudicatorFailed", f"{type(error).__name__}: {text}")
 
 
 def places_of(settings: RecorderSettings) -> Places:
@@ -174,36 +146,13 @@ async def _nothing() -> None:
     """The adjudicator has nothing to drain: what is not adjudicated yet, its successor will."""
 
 
-def _error(reason: str, text: str) -> TerminationMessage:
-    return TerminationMessage(kind="error", reason=reason, message=text)
-
-
 async def serve(settings: RecorderSettings) -> int:
     """Run to the end, then wait for the kubelet."""
     store = connect_relay(settings.relay_url, prefix=settings.prefix, token=settings.places.token)
     program = Program(settings, store, store.counters)
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, program.stopping.set)
-    code = await program.run()
-    if code in (DONE, STOPPED):
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(program.stopping.wait(), LINGER_SECONDS)
-    return code
+    return await run_and_linger(program.run, program.stopping.set)
 
 
 def main() -> int:
     """Entry point of the container."""
-    log_as_json()
-    try:
-        settings = read_settings(os.environ)
-    except BadSettings as error:
-        sys.stderr.write(f"adjudicator: {error}\n")
-        return FAILED
-    try:
-        return asyncio.run(serve(settings))
-    except Exception as error:  # the edge: whatever it is, it gets a message
-        log.exception("adjudicator failed")
-        with contextlib.suppress(OSError):
-            write_message(settings.places.termination_log, judge(error)[1])
-        return FAILED
+    return run_sidecar("adjudicator", serve, judge)

@@ -1,13 +1,8 @@
 """What the process says of itself: progress while it works, a termination message at its end."""
 
-from pathlib import Path
-
 from stayer_evaluator.adjudication.session import Outcome
 from stayer_evaluator.records.reports import ProgressReport, TerminationMessage
 from stayer_evaluator.storage.retry import StoreCounters
-
-#: The kubelet cuts termination messages at 4,096 bytes.
-LIMIT = 4000
 
 
 class LatestProgress:
@@ -47,19 +42,3 @@ def results_message(outcome: Outcome, progress: ProgressReport) -> TerminationMe
         accepted=inventory.accepted if inventory else None,
         problems=inventory.problems if inventory else (),
     )
-
-
-def fitted(message: TerminationMessage) -> bytes:
-    """The message's bytes, problems shortened and dropped until they fit."""
-    data = message.to_bytes()
-    problems = tuple(problem[:300] for problem in message.problems)
-    while len(data) > LIMIT and problems:
-        problems = problems[:-1]
-        short = message.model_copy(update={"problems": problems, "message": message.message[:200]})
-        data = short.to_bytes()
-    return data
-
-
-def write_message(path: Path, message: TerminationMessage) -> None:
-    """Leave the message for the kubelet. Raises OSError."""
-    path.write_bytes(fitted(message))

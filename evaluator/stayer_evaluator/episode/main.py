@@ -1,29 +1,38 @@
 """The recorder as a program: composition, signals, exit status, termination message."""
 
 import asyncio
-import contextlib
-import os
-import signal
-import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
 
 import structlog
 
 from stayer_evaluator.episode.agent import Catalog
 from stayer_evaluator.episode.bench import Bench, Drained
-from stayer_evaluator.episode.config import BadSettings, RecorderSettings, read_settings
+from stayer_evaluator.episode.config import RecorderSettings
 from stayer_evaluator.episode.isolation import NotIsolated
 from stayer_evaluator.episode.jobs import JobClient
 from stayer_evaluator.episode.opening import BadTrial, Opening, open_episode
-from stayer_evaluator.episode.progress import ProgressSender
-from stayer_evaluator.episode.recorder import Recorder, quit_job
+from stayer_evaluator.episode.recorder import Recorder
 from stayer_evaluator.episode.sampler import Sampler
 from stayer_evaluator.episode.server import SidecarServer, is_own_address
 from stayer_evaluator.episode.session import Session
+from stayer_evaluator.episode.sidecar import (
+    error_message,
+    reporting,
+    run_and_linger,
+    run_sidecar,
+    write_message,
+)
 from stayer_evaluator.episode.trace import TraceWriter
 from stayer_evaluator.harnesses.catalog import harnesses
+from stayer_evaluator.records.exits import (
+    DONE,
+    FAILED,
+    FENCED,
+    NOT_ISOLATED,
+    STOPPED,
+    STORE_UNREACHABLE,
+)
 from stayer_evaluator.records.queue import EndEntry
 from stayer_evaluator.records.reports import ProgressReport, TerminationMessage
 from stayer_evaluator.snapshots.resume import ResumeLayer
@@ -34,17 +43,6 @@ from stayer_evaluator.storage.retry import StoreCounters
 from stayer_evaluator.storage.store import AccessDenied, ObjectMissing, ObjectStore, StoreError
 
 log = structlog.get_logger(__name__)
-
-DONE = 0
-FAILED = 1
-FENCED = 3
-NOT_ISOLATED = 4
-STORE_UNREACHABLE = 5
-STOPPED = 143
-
-MESSAGE_BYTES = 4000
-LINGER_SECONDS = 120.0
-"""After the quit job the kubelet ends the sidecar within seconds."""
 
 
 class Program:
@@ -90,8 +88,10 @@ class Program:
             self.settled.set()
             if self.recorder is not None:
                 self.recorder.sampler.close()
-        write_termination(self.settings.places.termination_log, message)
+        write_message(self.settings.places.termination_log, message)
         log.info("exit", code=code, kind=message.kind, reason=message.reason)
+        if code in (DONE, FENCED):  # nothing may go on in the task container
+            await self.jobs.quit(f"quit-{self.settings.nonce}")
         return code
 
     async def _guarded(self) -> tuple[int, TerminationMessage]:
@@ -104,8 +104,6 @@ class Program:
             cause = await self._drain_now()
         if cause is None:
             return STOPPED, TerminationMessage(kind="stopped", **self._numbers())
-        if isinstance(cause, Fenced):
-            await quit_job(self.jobs, self.settings)
         return judge(cause)
 
     async def _live(self) -> TerminationMessage:
@@ -114,33 +112,15 @@ class Program:
         await self.server.listen(settings.host, settings.port)
         opening = await open_episode(self.store, settings, self.session, self.wall)
         if opening.queue.end is not None:  # restarted after the end: only the rest is left to do
-            await quit_job(self.jobs, settings)
             return _end_message(opening.queue.end, opening)
         recorder = self._compose(opening)
         self.recorder = recorder
         await recorder.begin()
         self.server.started = True
-        async with self._reporting():
+        async with reporting(settings, self.report):
             await recorder.close(await recorder.run())
         assert opening.queue.end is not None
-        await quit_job(self.jobs, settings)
         return _end_message(opening.queue.end, opening)
-
-    @contextlib.asynccontextmanager
-    async def _reporting(self) -> AsyncIterator[None]:
-        """Progress reports meanwhile, and one at the end."""
-        progress = ProgressSender(
-            self.settings.progress_url,
-            self.settings.places.token,
-            self.report,
-            self.settings.timing.progress_interval,
-        )
-        reporting = asyncio.create_task(progress.run())
-        try:
-            yield
-        finally:
-            reporting.cancel()
-            await progress.close()
 
     def _compose(self, opening: Opening) -> Recorder:
         settings, timing, places = self.settings, self.settings.timing, self.settings.places
@@ -245,17 +225,15 @@ def judge(error: Exception) -> tuple[int, TerminationMessage]:
         case Fenced():
             return FENCED, TerminationMessage(kind="fenced", message=text)
         case NotIsolated():
-            return NOT_ISOLATED, _error(error.reason, text)
+            return NOT_ISOLATED, error_message(error.reason, text)
         case AccessDenied() | ObjectMissing():
-            return FAILED, _error("StoreRefused", text)
+            return FAILED, error_message("StoreRefused", text)
         case StoreError():
-            return STORE_UNREACHABLE, _error("StoreUnreachable", text)
+            return STORE_UNREACHABLE, error_message("StoreUnreachable", text)
+        case BadTrial():
+            return FAILED, error_message("RecorderFailed", text)
         case _:
-            return FAILED, _error("RecorderFailed", text or type(error).__name__)
-
-
-def _error(reason: str, text: str) -> TerminationMessage:
-    return TerminationMessage(kind="error", reason=reason, message=text)
+            return FAILED, error_message("RecorderFailed", f"{type(error).__name__}: {text}")
 
 
 def _end_message(end: EndEntry, opening: Opening) -> TerminationMessage:
@@ -269,62 +247,13 @@ def _end_message(end: EndEntry, opening: Opening) -> TerminationMessage:
     )
 
 
-def write_termination(path: Path, message: TerminationMessage) -> None:
-    """Below 4096 bytes, as the kubelet keeps no more; a hint, so trouble is only logged."""
-    data = message.to_bytes()
-    if len(data) > MESSAGE_BYTES:
-        data = message.model_copy(update={"message": "", "problems": ()}).to_bytes()
-    try:
-        path.write_bytes(data)
-    except OSError as error:
-        log.warning("no termination message", error=str(error))
-
-
 async def serve(settings: RecorderSettings) -> int:
-    """Run to the end, then wait for the kubelet, which would restart a sidecar that just exits."""
+    """Run to the end, then wait for the kubelet."""
     store = connect_relay(settings.relay_url, prefix=settings.prefix, token=settings.places.token)
     program = Program(settings, store, counters=store.counters)
-    stopped = asyncio.Event()
-
-    def on_signal() -> None:
-        program.draining.set()
-        stopped.set()
-
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, on_signal)
-    code = await program.run()
-    if code in (DONE, STOPPED):
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(stopped.wait(), LINGER_SECONDS)
-    return code
-
-
-def log_as_json() -> None:
-    """One JSON object a line on standard error."""
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso"),
-            structlog.processors.format_exc_info,
-            structlog.processors.JSONRenderer(),
-        ],
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )
+    return await run_and_linger(program.run, program.draining.set)
 
 
 def main() -> int:
     """Entry point of the container."""
-    log_as_json()
-    try:
-        settings = read_settings(os.environ)
-    except BadSettings as error:
-        sys.stderr.write(f"recorder: {error}\n")
-        return FAILED
-    try:
-        return asyncio.run(serve(settings))
-    except Exception as error:
-        log.exception("recorder failed")
-        message = _error("RecorderFailed", f"{type(error).__name__}: {error}"[:2000])
-        write_termination(settings.places.termination_log, message)
-        return FAILED
+    return run_sidecar("recorder", serve, judge)

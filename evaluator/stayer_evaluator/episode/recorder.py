@@ -7,7 +7,7 @@ close    last snapshot, trace, `end`, termination message, quit job
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import structlog
@@ -23,7 +23,6 @@ from stayer_evaluator.episode.agent import (
 )
 from stayer_evaluator.episode.bench import Bench
 from stayer_evaluator.episode.config import RecorderSettings
-from stayer_evaluator.episode.jobs import JobClient
 from stayer_evaluator.episode.opening import Opening
 from stayer_evaluator.episode.prompts import build_prompt, template_digest
 from stayer_evaluator.episode.sampler import Sampler
@@ -283,8 +282,3 @@ class Recorder:
 
     def _snapshot(self) -> int | None:
         return None if self.sampler.last is None else self.sampler.last.snapshot
-
-
-def quit_job(jobs: JobClient, settings: RecorderSettings) -> Coroutine[Any, Any, None]:
-    """End the task container with status 0."""
-    return jobs.quit(f"quit-{settings.nonce}", 0)

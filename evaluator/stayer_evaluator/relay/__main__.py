@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import structlog
 import uvicorn
 
+from stayer_evaluator.logs import log_as_json
 from stayer_evaluator.records import places
 from stayer_evaluator.relay.app import MAX_OBJECT, Relay, make_app
 from stayer_evaluator.relay.metrics import RelayMetrics
@@ -131,13 +132,7 @@ async def _proven(readiness: Readiness, server: uvicorn.Server) -> int:
 
 def main() -> int:
     """Entry point."""
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.JSONRenderer(),
-        ]
-    )
+    log_as_json()
     try:
         settings = RelaySettings.from_env(os.environ)
     except SettingsError as error:

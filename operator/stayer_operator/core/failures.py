@@ -19,11 +19,12 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from stayer_evaluator.records.exits import FENCED, STORE_UNREACHABLE
 from stayer_evaluator.records.outcomes import FailureMode
 from stayer_operator.core.observed import ContainerEnd, NodeView, PodView
 from stayer_operator.core.pods.containers import SIDECARS, TASK
 from stayer_operator.core.pods.volumes import FILLED_BY_TASK
-from stayer_operator.core.sidecars import EXIT_FENCED, EXIT_STORE, sidecar_message, sidecar_of
+from stayer_operator.core.sidecars import sidecar_message, sidecar_of
 
 SIGKILLED = 137
 SIGTERMED = 143
@@ -113,7 +114,7 @@ def broken_sidecar(pod: PodView, restarts: int) -> PodEnd | None:
     if sidecar is None or not sidecar.ends:
         return None
     code = sidecar.ends[0].exit_code
-    if code != EXIT_FENCED and sidecar.restarts <= restarts:
+    if code != FENCED and sidecar.restarts <= restarts:
         return None
     return _sidecar_end(pod) or _infrastructure(
         Cause.SIDECAR_FAILED, f"{sidecar.name} was restarted {sidecar.restarts} times"
@@ -301,7 +302,7 @@ def _sidecar_end(pod: PodView) -> PodEnd | None:
         return None
     message = sidecar_message(pod, "error", "fenced")
     said = message.message if message and message.message else f"exit code {failed[0].exit_code}"
-    causes = {EXIT_FENCED: Cause.FENCED, EXIT_STORE: Cause.STORE_UNREACHABLE}
+    causes = {FENCED: Cause.FENCED, STORE_UNREACHABLE: Cause.STORE_UNREACHABLE}
     cause = causes.get(failed[0].exit_code, Cause.SIDECAR_FAILED)
     return _infrastructure(cause, f"{sidecar.name if sidecar else ''}: {said}")
 

@@ -1,4 +1,4 @@
-"""What our sidecars say: exit codes and termination messages. `failures.py` judges ends."""
+"""What our sidecars say of themselves. `failures.py` judges ends."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,14 +6,11 @@ from functools import lru_cache
 
 import pydantic
 
+from stayer_evaluator.records.exits import NOT_ISOLATED
 from stayer_evaluator.records.reports import TerminationMessage
 from stayer_operator.api.conditions import Reason
 from stayer_operator.core.observed import ContainerView, PodView
 from stayer_operator.core.pods.containers import SIDECARS
-
-EXIT_FENCED = 3
-EXIT_REFUSED = 4
-EXIT_STORE = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +57,7 @@ def _parse_message(text: str) -> TerminationMessage | None:
 def refusal(pod: PodView) -> Refusal | None:
     """The sidecar ended with exit code 4, now or in the life before this one."""
     sidecar = sidecar_of(pod)
-    if sidecar is None or all(end.exit_code != EXIT_REFUSED for end in sidecar.ends):
+    if sidecar is None or all(end.exit_code != NOT_ISOLATED for end in sidecar.ends):
         return None
     message = sidecar_message(pod, "error")
     known = {reason.value: reason for reason in _REFUSALS}

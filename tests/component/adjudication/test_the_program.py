@@ -13,8 +13,9 @@ import pytest
 from makers_adjudication import Stand, seed, stand
 from makers_runner import Box, task_container
 from makers_tasks import write_task
-from stayer_evaluator.adjudication.program import FAILED, NOT_ISOLATED, STORE_UNREACHABLE, Program
+from stayer_evaluator.adjudication.program import Program
 from stayer_evaluator.episode.config import Places, RecorderSettings, TaskSide, Timing
+from stayer_evaluator.records.exits import FAILED, NOT_ISOLATED, STORE_UNREACHABLE
 from stayer_evaluator.records.outcomes import TrialKind
 from stayer_evaluator.records.reports import TerminationMessage
 from stayer_evaluator.records.trial import TrialDocument

@@ -4,8 +4,6 @@ import orjson
 import zstandard
 
 from stayer_evaluator.adjudication.closing import merged
-from stayer_evaluator.adjudication.reporting import LIMIT, fitted
-from stayer_evaluator.records.reports import TerminationMessage
 from stayer_evaluator.records.trace import TraceEvent
 
 
@@ -33,18 +31,3 @@ def test_one_stream_by_snapshot_writer_and_sequence() -> None:
         "round_ended", "unit_cleared", "trial_finished",
     ]  # fmt: skip
     assert merged(reversed(events)) == merged(events)
-
-
-def test_a_message_fits_whatever_it_lists() -> None:
-    problems = tuple(f"unit {n}: " + "x" * 500 for n in range(40))
-    message = TerminationMessage(kind="results", accepted=False, problems=problems)
-    data = fitted(message)
-    assert len(data) <= LIMIT
-    kept = TerminationMessage.from_bytes(data).problems
-    assert 0 < len(kept) < len(problems)
-    assert kept[0].startswith("unit 0: ")
-
-
-def test_a_small_message_is_left_alone() -> None:
-    message = TerminationMessage(kind="results", accepted=True)
-    assert fitted(message) == message.to_bytes()
