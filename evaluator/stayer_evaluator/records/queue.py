@@ -53,22 +53,26 @@ class EpochEntry(Record):
     time: float = Field(description="seconds since the epoch, wall clock")
 
 
+PathProblem = Literal[
+    "unstable",
+    "vanished",
+    "unreadable",
+    "special_file",
+    "too_large",
+    "too_deep",
+    "too_many_files",
+    "escaping_link",
+    "setuid_stripped",
+    "sparse_capped",
+]
+"""Why a path could not be stored as it is."""
+
+
 class PathReport(Record):
     """A path that could not be stored as it is, with the reason."""
 
     path: str = Field(description="as in FileRecord.path")
-    problem: Literal[
-        "unstable",
-        "vanished",
-        "unreadable",
-        "special_file",
-        "too_large",
-        "too_deep",
-        "too_many_files",
-        "escaping_link",
-        "setuid_stripped",
-        "sparse_capped",
-    ]
+    problem: PathProblem
     detail: str = ""
 
 

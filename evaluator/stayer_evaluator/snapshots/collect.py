@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from stayer_evaluator.records.queue import PathReport
+from stayer_evaluator.records.queue import PathProblem, PathReport
 from stayer_evaluator.snapshots import names
 from stayer_evaluator.snapshots.directories import OPEN_DIRECTORY
 from stayer_evaluator.snapshots.excludes import Filter
-from stayer_evaluator.snapshots.index import RACY_WINDOW_NS, Index, Problem, Seen
+from stayer_evaluator.snapshots.index import RACY_WINDOW_NS, Index, Seen
 from stayer_evaluator.snapshots.manifest import Node, Piece, Tree
 from stayer_evaluator.snapshots.pack import Pack
 from stayer_evaluator.snapshots.reading import Content, Reading
@@ -240,7 +240,7 @@ def reports_of(scan: Scan) -> tuple[PathReport, ...]:
     return tuple(reports)
 
 
-def _of_paths(index: Index) -> Iterator[tuple[str, Problem, str]]:
+def _of_paths(index: Index) -> Iterator[tuple[str, PathProblem, str]]:
     for directory, listing in index.items():
         for name, seen in listing.items():
             if seen.problem is not None:

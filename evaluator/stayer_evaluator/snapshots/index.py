@@ -1,7 +1,8 @@
 """What the last walk saw: lets the next one skip every file that cannot have changed."""
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
+from stayer_evaluator.records.queue import PathProblem
 from stayer_evaluator.snapshots.manifest import Node
 
 RACY_WINDOW_NS = 20_000_000
@@ -15,19 +16,6 @@ FUTURE_NS = 1_000_000_000
 Signature = tuple[int, int, int, int, int]
 """Size, mtime, ctime (ns), inode, mode with type."""
 
-Problem = Literal[
-    "unstable",
-    "vanished",
-    "unreadable",
-    "special_file",
-    "too_large",
-    "too_deep",
-    "too_many_files",
-    "escaping_link",
-    "setuid_stripped",
-    "sparse_capped",
-]
-
 
 class Seen(NamedTuple):
     """One path as it was last seen."""
@@ -38,7 +26,7 @@ class Seen(NamedTuple):
     """As seen, even where it may not be trusted."""
     node: Node | None
     """None: the path is left out, for the reason in `problem`."""
-    problem: Problem | None = None
+    problem: PathProblem | None = None
     detail: str = ""
 
 

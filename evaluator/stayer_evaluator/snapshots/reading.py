@@ -12,8 +12,9 @@ from collections.abc import Container, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
+from stayer_evaluator.records.queue import PathProblem
 from stayer_evaluator.snapshots.directories import Directories
-from stayer_evaluator.snapshots.index import Problem, Signature
+from stayer_evaluator.snapshots.index import Signature
 from stayer_evaluator.snapshots.pack import CHUNK, Draft, Frame, Pack, PackBuilder, content_hash
 from stayer_evaluator.snapshots.walk import Unread, settled, signature_of
 
@@ -37,7 +38,7 @@ class Content(NamedTuple):
     soft: Signature | None
     """None: there is no content."""
     hashes: tuple[str, ...] = ()
-    problem: Problem | None = None
+    problem: PathProblem | None = None
     detail: str = ""
 
     @property
@@ -238,7 +239,7 @@ def _content(
 ) -> Content:
     if not stable:
         return Content(file, None, signature, hashes, "unstable", f"changed in {TRIES} readings")
-    problem: Problem | None = "setuid_stripped" if signature[4] & 0o6000 else None
+    problem: PathProblem | None = "setuid_stripped" if signature[4] & 0o6000 else None
     return Content(file, settled(signature, read_at), signature, hashes, problem)
 
 

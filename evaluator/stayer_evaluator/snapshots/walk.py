@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from stayer_evaluator.records.queue import PathProblem
 from stayer_evaluator.snapshots import names
 from stayer_evaluator.snapshots.directories import OPEN_DIRECTORY, Directories
 from stayer_evaluator.snapshots.excludes import ALWAYS_KEPT, Filter
@@ -22,7 +23,6 @@ from stayer_evaluator.snapshots.index import (
     RACY_WINDOW_NS,
     Index,
     Listing,
-    Problem,
     Seen,
     Signature,
 )
@@ -71,7 +71,7 @@ class Scan:
     """Files that had to be read."""
     changed: bool = False
     """A path other than those files is new, gone or different."""
-    problems: list[tuple[str, Problem, str]] = field(default_factory=list)
+    problems: list[tuple[str, PathProblem, str]] = field(default_factory=list)
     """Of whole directories: path, problem, detail."""
     entries: int = 0
     bytes: int = 0

@@ -97,7 +97,7 @@ def connect_relay(
     prefix: str,
     token: Path = Path(places.TOKEN),
     policy: RetryPolicy | None = None,
-) -> RetryingStore:
+) -> RetryingStore[RelayStore]:
     """The store of a trial's sidecar: the relay at `url`, retried up to 300 s a call.
 
     `prefix` is the trial's (STAYER_PREFIX).

@@ -6,11 +6,12 @@ import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from stayer_evaluator.storage.store import MutableStore, ObjectStore, StoreError
 
 T = TypeVar("T")
+S = TypeVar("S", bound=ObjectStore)
 
 
 @dataclass(slots=True)
@@ -44,7 +45,7 @@ class RetryPolicy:
         return ceiling * (0.5 + chance / 2)
 
 
-class RetryingStore:
+class RetryingStore(Generic[S]):
     """An ObjectStore that repeats retryable failures of another until the deadline.
 
     Safe for `create`, as that is idempotent: its own bytes count as success. A stream is not
@@ -53,7 +54,7 @@ class RetryingStore:
 
     def __init__(
         self,
-        inner: ObjectStore,
+        inner: S,
         policy: RetryPolicy | None = None,
         *,
         counters: StoreCounters | None = None,
@@ -114,22 +115,8 @@ class RetryingStore:
             await self._sleep(wait)
 
 
-class RetryingMutableStore(RetryingStore):
+class RetryingMutableStore(RetryingStore[MutableStore]):
     """The same for a MutableStore."""
-
-    inner: MutableStore
-
-    def __init__(
-        self,
-        inner: MutableStore,
-        policy: RetryPolicy | None = None,
-        *,
-        counters: StoreCounters | None = None,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        chance: Callable[[], float] = random.random,
-    ) -> None:
-        super().__init__(inner, policy, counters=counters, clock=clock, sleep=sleep, chance=chance)
 
     async def put(self, key: str, data: bytes) -> None:
         await self._repeat("put", lambda: self.inner.put(key, data))

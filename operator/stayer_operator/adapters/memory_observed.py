@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 
 from stayer_operator.adapters.memory_cluster import NODE, POD, MemoryCluster
 from stayer_operator.adapters.mirror import Change, Mirror, V
+from stayer_operator.adapters.observed import InformedView
 from stayer_operator.api import names
 from stayer_operator.core import projection
-from stayer_operator.core.observed import (
-    NodeView,
-    ObjectKey,
-    PodView,
-    Progress,
-    RunObject,
-    TrialObject,
-)
+from stayer_operator.core.observed import ObjectKey, Progress
 from stayer_operator.ports import Raw
 
 
@@ -23,11 +17,11 @@ def _ignore(_: ObjectKey) -> None:
     """Nobody listens."""
 
 
-class MemoryObserved:
+class MemoryObserved(InformedView):
     """Lists what is there when it is made, then watches.
 
     `hold` keeps events back until `release`: what a slow watch shows. `on_run`, `on_trial` and
-    `on_pods` hear which key changed.
+    `on_pods` hear which key changed. `reports` holds the newest progress by trial.
     """
 
     def __init__(
@@ -38,57 +32,17 @@ class MemoryObserved:
         on_trial: Callable[[ObjectKey], None] = _ignore,
         on_pods: Callable[[ObjectKey], None] = _ignore,
     ) -> None:
-        self._trials: Mirror[TrialObject] = Mirror(index=lambda trial: trial.run_uid)
-        self._pods: Mirror[PodView] = Mirror(index=lambda pod: pod.trial_key)
-        self._runs: Mirror[RunObject] = Mirror()
-        self._nodes: Mirror[NodeView] = Mirror()
-        self._witnessed: set[str] = set()
-        self._held: list[tuple[str, str, Raw]] | None = None
         self.reports: dict[ObjectKey, Progress] = {}
+        super().__init__(self.reports.get)
+        self._held: list[tuple[str, str, Raw]] | None = None
         self.is_alive = True
-        self._trials.listen(lambda change: on_trial(_subject(change).key))
-        self._pods.listen(lambda change: on_pods(_subject(change).trial_key))
-        self._runs.listen(lambda change: on_run(_subject(change).key))
+        self.trial_mirror.listen(lambda change: on_trial(_subject(change).key))
+        self.pod_mirror.listen(lambda change: on_pods(_subject(change).trial_key))
+        self.run_mirror.listen(lambda change: on_run(_subject(change).key))
         for kind in (names.RUN_KIND, names.TRIAL_KIND, POD, NODE):
             for raw in cluster.objects(kind):
                 self._apply("LISTED", kind, raw)
         cluster.listen(self._hear)
-
-    def trial(self, key: ObjectKey) -> TrialObject | None:
-        """The Trial."""
-        return self._trials.get(*key)
-
-    def trials(self) -> Iterable[TrialObject]:
-        """All Trials."""
-        return self._trials
-
-    def trials_of_run(self, run_uid: str) -> Sequence[TrialObject]:
-        """The Trials of a run."""
-        return self._trials.by(run_uid)
-
-    def pods(self, trial: ObjectKey) -> Sequence[PodView]:
-        """The pods of a trial."""
-        return self._pods.by(trial)
-
-    def run(self, key: ObjectKey) -> RunObject | None:
-        """The run."""
-        return self._runs.get(*key)
-
-    def runs(self) -> Iterable[RunObject]:
-        """All runs."""
-        return self._runs
-
-    def node(self, name: str) -> NodeView | None:
-        """The node."""
-        return self._nodes.get("", name)
-
-    def progress(self, trial: ObjectKey) -> Progress | None:
-        """What `reports` holds."""
-        return self.reports.get(trial)
-
-    def witnessed(self, trial_uid: str) -> bool:
-        """The Trial came by the watch."""
-        return trial_uid in self._witnessed
 
     def hold(self) -> None:
         """Keep events back from now on."""
@@ -109,25 +63,21 @@ class MemoryObserved:
             self._apply(type_, kind, raw)
 
     def _apply(self, type_: str, kind: str, raw: Raw) -> None:
-        metadata = raw["metadata"]
-        identity = (metadata.get("namespace", ""), metadata["name"], metadata["uid"])
         if kind == names.TRIAL_KIND:
-            if type_ == "ADDED":
-                self._witnessed.add(metadata["uid"])
-            self._tell(self._trials, type_, identity, projection.trial_object(raw))
+            _tell(self.trial_mirror, type_, projection.trial_object(raw))
         elif kind == POD:
-            self._tell(self._pods, type_, identity, projection.pod_view(raw))
+            _tell(self.pod_mirror, type_, projection.pod_view(raw))
         elif kind == names.RUN_KIND:
-            self._tell(self._runs, type_, identity, projection.run_object(raw))
+            _tell(self.run_mirror, type_, projection.run_object(raw))
         elif kind == NODE:
-            self._tell(self._nodes, type_, identity, projection.node_view(raw))
+            _tell(self.node_mirror, type_, projection.node_view(raw))
 
-    @staticmethod
-    def _tell(mirror: Mirror[V], type_: str, identity: tuple[str, str, str], view: V) -> None:
-        if type_ == "DELETED":
-            mirror.remove(*identity)
-        else:
-            mirror.put(view, listed=type_ == "LISTED")
+
+def _tell(mirror: Mirror[V], type_: str, view: V) -> None:
+    if type_ == "DELETED":
+        mirror.remove(view.namespace, view.name, view.uid)
+    else:
+        mirror.put(view, listed=type_ == "LISTED")
 
 
 def _subject(change: Change[V]) -> V:

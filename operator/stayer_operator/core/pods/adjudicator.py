@@ -54,13 +54,12 @@ def build_adjudicator_pod(
 def _adjudicator(
     settings: PodSettings, identity: TrialIdentity, spec: TrialSpec, incarnation: int
 ) -> containers.Container:
-    limits = containers.task_resources(settings, spec.template(Role.ADJUDICATOR))["limits"]
     return containers.sidecar(
         settings,
         containers.ADJUDICATOR,
         "stayer_evaluator.adjudication",
         containers.sidecar_environment(
-            settings, spec, identity.name, Role.ADJUDICATOR.value, incarnation, limits
+            settings, spec, identity.name, Role.ADJUDICATOR, incarnation
         ),
         [
             volumes.write(volumes.JOBS),

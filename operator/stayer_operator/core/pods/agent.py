@@ -77,14 +77,11 @@ def _restore(settings: PodSettings) -> containers.Container:
 def _recorder(
     settings: PodSettings, identity: TrialIdentity, spec: TrialSpec, incarnation: int
 ) -> containers.Container:
-    limits = containers.task_resources(settings, spec.template(Role.AGENT))["limits"]
     recorder = containers.sidecar(
         settings,
         containers.RECORDER,
         "stayer_evaluator.episode",
-        containers.sidecar_environment(
-            settings, spec, identity.name, Role.AGENT.value, incarnation, limits
-        ),
+        containers.sidecar_environment(settings, spec, identity.name, Role.AGENT, incarnation),
         [
             volumes.write(volumes.JOBS),
             volumes.read(volumes.OUT),

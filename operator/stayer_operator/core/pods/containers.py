@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from stayer_evaluator.records import places
+from stayer_evaluator.records.outcomes import Role
 from stayer_operator.core.pods import volumes
 from stayer_operator.core.pods.quantities import merge_resources
 from stayer_operator.core.pods.settings import PodSettings
@@ -132,13 +133,14 @@ def sidecar(
 
 
 def sidecar_environment(
-    settings: PodSettings, spec: TrialSpec, trial: str, role: str, incarnation: int, limits: object
+    settings: PodSettings, spec: TrialSpec, trial: str, role: Role, incarnation: int
 ) -> dict[str, str]:
     """What a sidecar is told; everything else it reads from `trial.json`."""
+    limits = task_resources(settings, spec.template(role))["limits"]
     return {
         places.ENV_TRIAL: trial,
         places.ENV_PREFIX: spec.prefix,
-        places.ENV_ROLE: role,
+        places.ENV_ROLE: role.value,
         places.ENV_INCARNATION: str(incarnation),
         places.ENV_TRIAL_SHA256: spec.document_sha256,
         places.ENV_RELAY_URL: settings.relay_url,
