@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
+from aiohttp import web
+
+from makers_operator_shell import FakeApiServer, Key
 from stayer_operator.core.features.decide import VOLUME, Variant
 from stayer_operator.core.features.pod import PROBE, Question, build_probe_pod
 
@@ -49,3 +54,27 @@ def ran(own_users: bool) -> dict[str, Any]:
     """The status that a probe pod comes to where everything works."""
     text = f'{{"version":"1","userNamespace":{str(own_users).lower()}}}'
     return {"phase": "Succeeded", "containerStatuses": ended(0, text, "Completed")}
+
+
+Answer = dict[str, Any] | web.Response
+Kubelet = Callable[[dict[str, Any]], Answer]
+
+
+@dataclass
+class ClusterWithKubelet(FakeApiServer):
+    """Answers the POST of a pod with a refusal, or gives the pod the status that it comes to."""
+
+    kubelet: Kubelet = lambda _pod: ran(True)
+    posted: list[dict[str, Any]] = field(default_factory=list)
+
+    def _object(self, method: str, key: Key, body: Any) -> web.Response:
+        if method != "POST" or key[0] != "pods":
+            return super()._object(method, key, body)
+        came_to = self.kubelet(body)
+        if isinstance(came_to, web.Response):
+            return came_to
+        self.posted.append(body)
+        answer = super()._object(method, key, {**body, "status": came_to})
+        raw = self.objects[("pods", key[1], body["metadata"]["name"])]
+        raw["metadata"]["creationTimestamp"] = STAMP
+        return answer

@@ -40,9 +40,8 @@ class Addresses:
 def find_addresses(installed: Installed, metadata: str) -> Addresses:
     """Of this cluster; `metadata` is a server at the metadata address."""
     api = installed.api
-    [node, *_] = api.list("/api/v1/nodes")
-    node_ip = next(a["address"] for a in node["status"]["addresses"] if a["type"] == "InternalIP")
     [pod] = installed.operators()
+    node_ip = pod["status"]["hostIP"]
     slices = api.list("/apis/discovery.k8s.io/v1/namespaces/default/endpointslices")
     [endpoint] = [s for s in slices if s["metadata"]["name"] == "kubernetes"]
     relay = service(api, SYSTEM, "stayer-relay")

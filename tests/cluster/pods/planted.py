@@ -9,6 +9,7 @@ failing tests holds it. Standard library only.
 # ruff: noqa: PTH100, PTH101, PTH104, PTH110, PTH116, PTH118, PTH120, PTH123, PTH208
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
 import json
 import os
@@ -64,10 +65,11 @@ def can_read(path: str) -> bool:
         return False
 
 
-def connects(host: str, port: int) -> bool:
+def connects(address: str) -> bool:
     """Whether a TCP connection comes about."""
+    host, _, port = address.rpartition(":")
     try:
-        socket.create_connection((host, port), timeout=SECONDS).close()
+        socket.create_connection((host, int(port)), timeout=SECONDS).close()
     except OSError:
         return False
     return True
@@ -113,13 +115,11 @@ def attacks() -> dict[str, bool]:
     tried |= {f"found {trace}": True for trace in traces_of_others()}
     if os.path.exists(CONFESS):
         with open(CONFESS) as file:
-            tried |= {f"connect {a}": connects(*_split(a)) for a in json.load(file)}
+            addresses = json.load(file)
+        with concurrent.futures.ThreadPoolExecutor(len(addresses)) as threads:
+            connected = threads.map(connects, addresses)
+        tried |= {f"connect {a}": c for a, c in zip(addresses, connected, strict=True)}
     return tried
-
-
-def _split(address: str) -> tuple[str, int]:
-    host, _, port = address.rpartition(":")
-    return host, int(port)
 
 
 tried = attacks()

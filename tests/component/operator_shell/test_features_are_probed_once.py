@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from aiohttp import web
 
-from makers_features import STAMP, make_question, ran
-from makers_operator_shell import FakeApiServer, Key, connect, status
+from makers_features import STAMP, Answer, ClusterWithKubelet, Kubelet, make_question, ran
+from makers_operator_shell import FakeApiServer, connect, status
 from stayer_operator.adapters.feature_probe import FeatureProbe
 from stayer_operator.core.features.decide import COPY, VOLUME, Features, Source, Wanted
 from stayer_operator.core.features.judge import Patience
@@ -21,29 +18,6 @@ from stayer_operator.core.features.pod import Question
 NAMESPACE = "stayer-system"
 AUTO = Wanted()
 PATIENCE = Patience()
-
-Answer = dict[str, Any] | web.Response
-Kubelet = Callable[[dict[str, Any]], Answer]
-
-
-@dataclass
-class ClusterWithKubelet(FakeApiServer):
-    """Answers the POST of a pod with a refusal, or gives the pod the status that it comes to."""
-
-    kubelet: Kubelet = lambda _pod: ran(True)
-    posted: list[dict[str, Any]] = field(default_factory=list)
-
-    def _object(self, method: str, key: Key, body: Any) -> web.Response:
-        if method != "POST" or key[0] != "pods":
-            return super()._object(method, key, body)
-        came_to = self.kubelet(body)
-        if isinstance(came_to, web.Response):
-            return came_to
-        self.posted.append(body)
-        answer = super()._object(method, key, {**body, "status": came_to})
-        raw = self.objects[("pods", key[1], body["metadata"]["name"])]
-        raw["metadata"]["creationTimestamp"] = STAMP
-        return answer
 
 
 def has_image_volume(pod: dict[str, Any]) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 import aiohttp
 import pytest
 
+from makers_features import ClusterWithKubelet
 from makers_operator_shell import FakeApiServer, eventually, serve
 from stayer_operator.adapters.connection import Connection
 from stayer_operator.main import Operator
@@ -58,11 +59,13 @@ async def answer(port: str, path: str) -> tuple[int, str]:
         return response.status, await response.text()
 
 
-def live(server: FakeApiServer, scenario: Callable[[dict[str, str]], Awaitable[None]]) -> int:
+def live(
+    server: FakeApiServer, scenario: Callable[[dict[str, str]], Awaitable[None]], **more: str
+) -> int:
     """Start the operator, play the scenario, and return its exit code."""
 
     async def main() -> int:
-        env = make_env()
+        env = make_env() | more
         async with serve(server) as address:
             operator = Operator(read_settings(env), Connection(server=address, tls=None))
             running = asyncio.create_task(operator.run())
@@ -115,6 +118,25 @@ def test_it_leads_is_calm_and_gives_the_lease_back_on_sigterm() -> None:
 
     assert live(server, scenario) == 0
     assert server.objects[LEASE]["spec"]["holderIdentity"] == ""
+
+
+def test_it_finds_out_by_a_probe_pod_what_is_not_set_and_is_calm_afterwards() -> None:
+    server = ClusterWithKubelet(objects=make_server().objects)
+
+    async def scenario(env: dict[str, str]) -> None:
+        port = env["STAYER_METRICS_PORT"]
+        await until_ready(port)
+        text = (await answer(port, "/metrics"))[1]
+        assert 'stayer_feature_available{feature="user_namespaces",source="probe"} 1.0' in text
+        await asyncio.sleep(3.0)
+        server.requests.clear()
+        await asyncio.sleep(6.0)
+        assert {path.rsplit("/", 1)[-1] for _, path, _ in server.requests} == {"stayer-operator"}
+        assert {verb for verb, _, _ in server.requests} == {"PUT"}
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    assert live(server, scenario, STAYER_RUNNER_DELIVERY="", STAYER_USER_NAMESPACES="auto") == 0
+    assert len(server.posted) == 1
 
 
 def test_it_ends_when_another_takes_the_lease_and_leaves_it_alone() -> None:
