@@ -90,6 +90,9 @@ def test_metrics_are_served_in_the_exposition_format(kubectl: Kubectl) -> None:
         ("patch", "benchmarkruns.stayer.dev", RUNS, False),
         ("get", "secrets", RUNS, False),
         ("get", "secrets", NAMESPACE, False),
+        ("create", "pods", NAMESPACE, True),  # the probe pod
+        ("deletecollection", "pods", NAMESPACE, False),
+        ("list", "deployments.apps", NAMESPACE, False),
         ("create", "pods", "default", False),
         ("list", "pods", "kube-system", False),
         ("create", "pods/exec", RUNS, False),
