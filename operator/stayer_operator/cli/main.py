@@ -5,7 +5,7 @@ import sys
 import typer
 
 from stayer_evaluator.storage.store import StoreError
-from stayer_operator.cli import run, tasks, trial
+from stayer_operator.cli import run, storage, tasks, trial
 from stayer_operator.cli.errors import CliError
 
 app = typer.Typer(
@@ -16,6 +16,7 @@ app = typer.Typer(
 app.add_typer(run.app, name="run")
 app.add_typer(trial.app, name="trial")
 app.add_typer(tasks.app, name="tasks")
+app.add_typer(storage.app, name="storage")
 
 
 def main() -> None:
