@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from stayer_evaluator.adjudication.gate import Ask, Checkpoint, Gate, GateState, adjudicate
+from stayer_evaluator.adjudication.gate import Ask, Checkpoint, Gate, GateState, adjudicate, advance
 from stayer_evaluator.records.outcomes import UnitState
 from stayer_evaluator.records.queue import Writer
 from stayer_evaluator.records.verdict import UnitResult, Verdict
@@ -54,6 +54,14 @@ def drive(gate: Gate, state: GateState, answer: Answer, *, last: bool = False) -
     except StopIteration as done:
         checkpoint: Checkpoint = done.value
         return checkpoint
+
+
+def replay(gate: Gate, verdicts: Iterable[Verdict]) -> GateState:
+    """The state that the verdicts, in queue order, lead to."""
+    state = GateState()
+    for verdict in verdicts:
+        state = advance(state, verdict.results, verdict.cleared, gate.tested)
+    return state
 
 
 def verdict_of(checkpoint: Checkpoint, number: int, **other: object) -> Verdict:

@@ -11,12 +11,12 @@ the whole contract can be exercised without a container:
 A transparent unit (no tests) enters C as soon as its prerequisites are there and is never run.
 """
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 from stayer_evaluator.records.outcomes import UnitState
-from stayer_evaluator.records.verdict import UnitResult, Verdict
+from stayer_evaluator.records.verdict import UnitResult
 from stayer_evaluator.tasks.graph import UnitGraph
 
 #: Evidence of the candidate's own limit: decides an invalid result at the last snapshot (§10.4).
@@ -160,14 +160,6 @@ def advance(
         elif outcome not in _NOT_RUN:
             passing.discard(unit)
     return GateState(cleared=everything, passing=frozenset(passing))
-
-
-def replay(gate: Gate, verdicts: Iterable[Verdict]) -> GateState:
-    """The state that the verdicts, in queue order, lead to; what a restarted adjudicator does."""
-    state = GateState()
-    for verdict in verdicts:
-        state = advance(state, verdict.results, verdict.cleared, gate.tested)
-    return state
 
 
 def _obligation(unit: str, was_pass: bool, last: bool) -> Generator[Ask, UnitResult, UnitResult]:

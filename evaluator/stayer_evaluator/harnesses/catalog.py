@@ -23,8 +23,3 @@ def harnesses() -> Mapping[str, Harness]:
             raise BadDescription(f"{resource.name}: name is {harness.name!r}, must be the file's")
         found[harness.name] = harness
     return MappingProxyType(found)
-
-
-def harness_names() -> tuple[str, ...]:
-    """Names that an agent's `harness` may have, sorted."""
-    return tuple(harnesses())

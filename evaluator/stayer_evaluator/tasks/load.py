@@ -12,7 +12,7 @@ from typing import Any
 
 from stayer_evaluator.tasks.graph import DAG_FILE
 from stayer_evaluator.tasks.model import Edge, Orders, Task, TaskSettings, Unit
-from stayer_evaluator.tasks.problems import InvalidTask, Problem, errors
+from stayer_evaluator.tasks.problems import Problem
 from stayer_evaluator.tasks.sources import (
     TASK_FILE,
     read_edges,
@@ -25,19 +25,6 @@ from stayer_evaluator.tasks.sources import (
 SLUG_MAP = "slug_diff_map.json"
 WHOLE_GOLD = ("gold-patch.diff", "gold_patch.diff")
 NOOP_FILES = (".loopsbench_split_noop.json", "gold_patches/.loopsbench_split_noop.json")
-
-
-def load_task(root: Path) -> Task:
-    """The task in `root`.
-
-    Raises:
-        InvalidTask: with every problem of the files themselves; `validate.check_task` finds the
-            rest (graph, requirements, patches, tests).
-    """
-    task, problems = read_task(root)
-    if errors(problems):
-        raise InvalidTask(root.name, errors(problems))
-    return task
 
 
 def read_task(root: Path) -> tuple[Task, tuple[Problem, ...]]:

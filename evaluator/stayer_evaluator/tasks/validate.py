@@ -16,7 +16,7 @@ from stayer_evaluator.tasks.graph import (
 )
 from stayer_evaluator.tasks.load import SLUG_MAP, WHOLE_GOLD, read_task, unit_edges
 from stayer_evaluator.tasks.model import Task, Unit
-from stayer_evaluator.tasks.problems import Problem, errors, warning
+from stayer_evaluator.tasks.problems import Problem, warning
 from stayer_evaluator.tasks.record import declared_orders, gold_lines, task_graph
 
 _NEEDED_FILES = ("Dockerfile", "run-tests.sh")
@@ -57,11 +57,6 @@ def check_task(root: Path) -> tuple[Task, tuple[Problem, ...]]:
         found += _order_warnings(task, graph)
         found += gold_problems(task, reference_order(graph, declared_orders(task)))
     return task, tuple(dict.fromkeys(found))
-
-
-def task_is_valid(problems: tuple[Problem, ...]) -> bool:
-    """Nothing but warnings."""
-    return not errors(problems)
 
 
 def _layout_problems(root: Path) -> Iterator[Problem]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -71,8 +70,3 @@ def try_command(
         timeout=timeout,
         check=False,
     )
-
-
-def has_program(name: str) -> bool:
-    """Whether a program of the machine is installed."""
-    return shutil.which(name, path=SYSTEM_PATH) is not None

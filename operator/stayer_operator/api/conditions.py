@@ -30,7 +30,6 @@ class TrialPhase(StrEnum):
 
 TERMINAL_TRIAL_PHASES = frozenset({TrialPhase.SUCCEEDED, TrialPhase.FAILED, TrialPhase.CANCELLED})
 ACTIVE_TRIAL_PHASES = frozenset({TrialPhase.ADMITTED, TrialPhase.RUNNING, TrialPhase.DRAINING})
-TERMINAL_RUN_PHASES = frozenset({RunPhase.SUCCEEDED, RunPhase.FAILED, RunPhase.CANCELLED})
 
 
 class RunCondition(StrEnum):
@@ -51,14 +50,6 @@ class TrialCondition(StrEnum):
     RUNNING = "Running"  # both sidecars have started
     AGENT_ENDED = "AgentEnded"  # the queue holds its `end` entry
     COMPLETE = "Complete"  # the outcome is recorded
-
-
-class ConditionStatus(StrEnum):
-    """Value of a condition's `status`."""
-
-    TRUE = "True"
-    FALSE = "False"
-    UNKNOWN = "Unknown"
 
 
 class Reason(StrEnum):
@@ -82,7 +73,6 @@ class Reason(StrEnum):
     TRIALS_RUNNING = "TrialsRunning"
     CREATING_TRIALS = "CreatingTrials"
     WAITING_FOR_SPEC = "WaitingForSpec"
-    WAITING_FOR_TASKS = "WaitingForTasks"
     TRIALS_FINISHED = "TrialsFinished"
     TRIALS_FAILED = "TrialsFailed"  # finished, and every trial is an infra_error
     SUSPENDED = "Suspended"
@@ -112,7 +102,6 @@ class Reason(StrEnum):
     INFRASTRUCTURE_FAILED = "InfrastructureFailed"
     POD_REPLACED = "PodReplaced"
     AGENT_LOST = "AgentLost"  # and onAgentLoss is not resume
-    DOCUMENT_MISSING = "DocumentMissing"
     # Sidecars stop with these.
     ISOLATION_NOT_ENFORCED = "IsolationNotEnforced"
     USER_NAMESPACE_NOT_ENFORCED = "UserNamespaceNotEnforced"

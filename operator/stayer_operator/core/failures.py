@@ -36,7 +36,6 @@ class Fault(StrEnum):
     AGENT = "agent"
     INFRASTRUCTURE = "infrastructure"
     USER = "user"  # somebody deleted the pod; treated like infrastructure, counted apart
-    CANCELLED = "cancelled"  # we did, because run or trial ended
 
 
 class Cause(StrEnum):
@@ -59,7 +58,6 @@ class Cause(StrEnum):
     FENCED = "fenced"
     STUCK = "stuck"  # past its backstop deadline
     STOPPED = "stopped"  # a SIGTERM that nobody explains
-    RUN_ENDED = "run_ended"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from makers_gate import drive, make_gate, result, verdict_of
-from stayer_evaluator.adjudication.gate import Ask, Checkpoint, Gate, GateState, replay
+from makers_gate import drive, make_gate, replay, result, verdict_of
+from stayer_evaluator.adjudication.gate import Ask, Checkpoint, Gate, GateState
 from stayer_evaluator.records.outcomes import UnitState
 from stayer_evaluator.records.verdict import UnitResult
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from makers_gate import Column, drive, make_gate, result, verdict_of
-from stayer_evaluator.adjudication.gate import GateState, invalidated, replay
+from makers_gate import Column, drive, make_gate, replay, result, verdict_of
+from stayer_evaluator.adjudication.gate import GateState, invalidated
 from stayer_evaluator.records.outcomes import UnitState
 
 # a ─▶ b ─▶ d

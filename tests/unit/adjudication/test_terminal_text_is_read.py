@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from stayer_evaluator.adjudication.parsers.terminal import parse_terminal, session_tail
+from stayer_evaluator.adjudication.parsers.terminal import parse_terminal
 
 NODE = """\
 ✔ top ok (8.065342ms)
@@ -121,19 +121,3 @@ def test_runners(log: str, expected: dict[str, str]) -> None:
 def test_more_passes_than_the_runner_counted_are_no_result() -> None:
     forged = "✔ a (1ms)\n✔ b (1ms)\n✔ /tests/u/x.test.mjs (5ms)\nℹ pass 1\n"
     assert not parse_terminal(forged.encode()).complete
-
-
-@pytest.mark.parametrize(
-    ("log", "status"),
-    [
-        pytest.param("=== 3 passed in 0.1s ===\n__EXIT__0\n", "passed", id="passed"),
-        pytest.param("=== 3 skipped in 0.1s ===\n__EXIT__0\n", "passed", id="all skipped"),
-        pytest.param("=== 3 passed in 0.1s ===\n__EXIT__1\n", "failed", id="another exit code"),
-        pytest.param("=== 1 failed, 3 passed in 0.1s ===\n__EXIT__0\n", "failed", id="a failure"),
-        pytest.param("=== 1 error in 0.1s ===\n__EXIT__0\n", "failed", id="an error"),
-        pytest.param("=== 3 passed in 0.1s ===\nx\n__EXIT__0\n", None, id="text between"),
-        pytest.param("__EXIT__0\n", None, id="no banner"),
-    ],
-)
-def test_tail_of_a_public_log(log: str, status: str | None) -> None:
-    assert session_tail(log.encode()) == status

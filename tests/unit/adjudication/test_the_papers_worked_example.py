@@ -8,8 +8,8 @@ those counts; nothing else about them is known.
 
 from __future__ import annotations
 
-from makers_gate import Column, drive, make_gate, verdict_of
-from stayer_evaluator.adjudication.gate import Gate, GateState, replay
+from makers_gate import Column, drive, make_gate, replay, verdict_of
+from stayer_evaluator.adjudication.gate import Gate, GateState
 from stayer_evaluator.records.outcomes import FailureMode, UnitState
 from stayer_evaluator.records.queue import EpisodeCursor, RoundRecord, SnapshotEntry, Writer
 from stayer_evaluator.records.task import Inventory, InventoryUnit, UnitRecord

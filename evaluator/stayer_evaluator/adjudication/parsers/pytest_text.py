@@ -39,7 +39,7 @@ def parse_pytest_text(text: str, identify: Callable[[str], str] = public_id) -> 
         # A unit runner repeats its inner runs' output; those are not cases of their own.
         cases = {n: s for n, s in cases.items() if not n.startswith(_INNER)}
     last = next((line for line in reversed(lines) if line), "")
-    counts = banner_counts(lines)
+    counts = _banner_counts(lines)
     return Parsed(
         cases=cases,
         complete=_BANNER.match(last) is not None and plausible(cases, counts),
@@ -53,7 +53,7 @@ def parse_pytest_text(text: str, identify: Callable[[str], str] = public_id) -> 
 _INNER = ("test/units/", "test/integration/")
 
 
-def banner_counts(lines: list[str]) -> dict[str, int]:
+def _banner_counts(lines: list[str]) -> dict[str, int]:
     """Counts of the last closing banner: `2 failed, 3 passed` → {failed: 2, passed: 3}."""
     for line in reversed(lines):
         match = _BANNER.match(line)

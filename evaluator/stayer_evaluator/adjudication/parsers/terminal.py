@@ -4,13 +4,11 @@ import re
 from collections.abc import Callable, Iterator
 
 from stayer_evaluator.adjudication.parsers.parsed import Parsed, plausible, worst
-from stayer_evaluator.adjudication.parsers.pytest_text import banner_counts, parse_pytest_text
+from stayer_evaluator.adjudication.parsers.pytest_text import parse_pytest_text
 from stayer_evaluator.adjudication.parsers.spec import passed_count, spec_claims, tap_claims
 from stayer_evaluator.adjudication.parsers.text import plain
 from stayer_evaluator.records.outcomes import CaseStatus
 
-#: Id of the public harness's pseudo-case for a whole pytest session.
-TAIL_CASE = "__loopsbench_pytest_session_tail__"
 _WORDS = {
     "passed": CaseStatus.PASSED,
     "failed": CaseStatus.FAILED,
@@ -27,7 +25,6 @@ _GO_WORDS = {
     "FAIL": CaseStatus.FAILED,
     "SKIP": CaseStatus.SKIPPED,
 }
-_EXIT = re.compile(r"^__EXIT__(\d+)$")
 
 Claims = Iterator[tuple[str, CaseStatus]]
 
@@ -47,21 +44,6 @@ def parse_terminal(log: bytes) -> Parsed:
     cases = worst(claims)
     summary = pytest.summary or passed_count(text)
     return Parsed(cases=cases, summary=summary, complete=plausible(cases, summary))
-
-
-def session_tail(log: bytes) -> CaseStatus | None:
-    """Outcome that a public log's last two lines state: pytest's banner, then `__EXIT__<code>`.
-
-    Null when they are not there. Passed: code 0 and neither failures nor errors counted.
-    """
-    lines = [line.strip() for line in plain(log).split("\n") if line.strip()]
-    if len(lines) < 2 or not (code := _EXIT.match(lines[-1])):
-        return None
-    counts = banner_counts(lines[-2:-1])
-    if not counts:
-        return None
-    bad = counts.keys() & {"failed", "error", "errors"}
-    return CaseStatus.FAILED if bad or int(code.group(1)) else CaseStatus.PASSED
 
 
 def _shell_claims(text: str) -> Claims:
