@@ -82,7 +82,12 @@ class Admissions:
         trials = tuple(sight.made for sight in self._sights.values())
         alive = {trial.run for trial in trials}
         runs = (run for run in self.observed.runs() if _text(run.key) in alive)
-        return AdmissionView(runs=tuple(_run(run) for run in runs), trials=trials, now=now)
+        return AdmissionView(
+            runs=tuple(_run(run) for run in runs),
+            trials=trials,
+            now=now,
+            before=self._answer.admitted,
+        )
 
     def _look(self, trial: TrialObject, before: _Sight | None) -> _Sight:
         """The last look at it where nothing has changed since: passes are many, changes few."""

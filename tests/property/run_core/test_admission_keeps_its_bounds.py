@@ -72,6 +72,19 @@ views = st.builds(
 )
 
 
+@given(views, st.lists(st.integers(0, 3), max_size=6))
+def test_who_was_admitted_stays_so_when_others_arrive(view: AdmissionView, lengths: list[int]):
+    """The POST of its pods may be under way: its place is taken."""
+    before = admit(view).admitted
+    arrived = tuple(
+        AdmissionTrial(key=f"a{index:02d}", run="r0", expected_seconds=100.0 * length)
+        for index, length in enumerate(lengths)
+    )
+    later = replace(view, trials=(*arrived, *view.trials), before=before)
+
+    assert admit(later).admitted >= before
+
+
 def after(view: AdmissionView) -> AdmissionView:
     """The view once everything admitted holds its pods."""
     admitted = admit(view).admitted

@@ -4,7 +4,8 @@ Creating both pods *is* admission (design.md §3); Kubernetes does the schedulin
 
     1. priority of the run, highest first; a lower one only gets what the higher ones cannot use
     2. among runs of equal priority: the run that holds the fewest trials, then the oldest
-    3. within a run: inventories before attempts, then the longest expected, then by name
+    3. within a run: what was admitted before and is only about to have its pods, then inventories
+       before attempts, then the longest expected, then by name
 
 Bounds: parallelism of the run, its limits per model, no pair of a shape of which one is
 Unschedulable, and at most `starting_per_shape` pairs of one shape that have no nodes yet, so that
@@ -58,12 +59,17 @@ class AdmissionTrial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdmissionView:
-    """Everything that admission looks at. A trial whose run is not in `runs` is never admitted."""
+    """Everything that admission looks at. A trial whose run is not in `runs` is never admitted.
+
+    `before`: who was admitted by the last answer. The POST of its pods may be on its way, so its
+    place must not go to somebody else now.
+    """
 
     runs: tuple[AdmissionRun, ...]
     trials: tuple[AdmissionTrial, ...]
     now: float
     starting_per_shape: int = 32
+    before: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,11 +139,12 @@ def _queues(
     for trial in view.trials:
         if not trial.holds and trial.run in runs:
             waiting.setdefault(trial.run, []).append(trial)
-    return {key: iter(sorted(trials, key=_order)) for key, trials in waiting.items()}
 
+    def order(trial: AdmissionTrial) -> tuple[bool, bool, float, str]:
+        later = trial.kind is not TrialKind.INVENTORY
+        return trial.key not in view.before, later, -trial.expected_seconds, trial.key
 
-def _order(trial: AdmissionTrial) -> tuple[bool, float, str]:
-    return trial.kind is not TrialKind.INVENTORY, -trial.expected_seconds, trial.key
+    return {key: iter(sorted(trials, key=order)) for key, trials in waiting.items()}
 
 
 @dataclass(slots=True)
