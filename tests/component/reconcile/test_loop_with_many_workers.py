@@ -97,7 +97,7 @@ def test_a_place_is_not_given_twice_while_pods_are_being_created() -> None:
     async def run() -> None:
         loop = operator.loop
         working = asyncio.create_task(loop.run())
-        for _ in range(300):
+        for _ in range(1500):
             await world.tick()
             loop.add_all()
             for _ in range(10):  # fewer than a POST takes: admission looks again meanwhile
