@@ -77,7 +77,7 @@ class TrialDocument(Record):
     timeouts: Timeouts = Timeouts()
     snapshots: SnapshotSettings = SnapshotSettings()
     test_visibility: Literal["attached", "hidden"] = "attached"
-    network: Literal["closed", "mirror", "open"] = "closed"
+    network: Literal["closed", "open"] = "closed"
     user_namespaces: Literal["required", "preferred", "off"] = "required"
     grants: tuple[Literal["gold", "suite"], ...] = Field(
         default=(), description="what the relay lets the agent pod's sidecar read besides `public`"

@@ -35,12 +35,11 @@ def test_root_of_a_pod_with_its_own_users_is_nobody_outside(cluster: LocalCluste
     assert owner == "0"
 
 
+@pytest.mark.image_volumes
 @pytest.mark.parametrize("host_users", [True, False], ids=["machine's users", "own users"])
 def test_a_program_of_an_image_volume_runs_as_first_process(
     cluster: LocalCluster, host_users: bool
 ) -> None:
-    if cluster.kubernetes_minor() < 35:
-        pytest.skip("image volumes are behind a feature gate before Kubernetes 1.35")
     deployment = cluster.get("deployment", "dns", "--namespace", "local-infra")
     [container] = deployment["spec"]["template"]["spec"]["containers"]
     image = {"reference": container["image"], "pullPolicy": "IfNotPresent"}
