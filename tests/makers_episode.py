@@ -271,6 +271,26 @@ async def play(pod: Pod, store: ObjectStore, program: Program | None = None) -> 
     return code
 
 
+async def play_until(pod: Pod, store: ObjectStore, file: Path) -> None:
+    """A life that is cut off as soon as the agent has written the file; the container goes on."""
+    pod.seed()
+    program = Program(pod.settings, store)
+    life = asyncio.ensure_future(program.run())
+    assert await started(program, life)
+    pod.restore()
+    pod.start_runner()
+    await appears(file, life)
+    life.cancel()
+    await asyncio.wait((life,))
+    await program.server.close()
+
+
+async def appears(file: Path, life: "asyncio.Future[int]") -> None:
+    """Wait for a file that the agent writes, or for the recorder's end."""
+    while not file.exists() and not life.done():  # noqa: ASYNC110, ASYNC240 (a file, no event)
+        await asyncio.sleep(0.01)
+
+
 async def started(program: Program, life: "asyncio.Future[int]") -> bool:
     """Wait for /started; False when the recorder ended before."""
     while not program.server.started and not life.done():  # noqa: ASYNC110 (two conditions)

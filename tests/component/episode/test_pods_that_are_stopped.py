@@ -9,6 +9,7 @@ from pathlib import Path
 from makers_episode import (
     PREFIX,
     Pod,
+    appears,
     make_document,
     make_pod,
     make_store,
@@ -40,9 +41,7 @@ async def begin(pod: Pod, program: Program) -> "asyncio.Future[int]":
     assert await started(program, life)
     pod.restore()
     pod.start_runner()
-    ready = pod.home / "ready"
-    while not ready.exists() and not life.done():  # noqa: ASYNC110 (a file, no event)
-        await asyncio.sleep(0.01)
+    await appears(pod.home / "ready", life)
     return life
 
 

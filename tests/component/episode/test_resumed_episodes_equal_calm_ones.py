@@ -16,6 +16,7 @@ from makers_episode import (
     make_pod,
     make_store,
     play,
+    play_until,
     read_queue,
     read_trace,
     snapshots,
@@ -134,20 +135,8 @@ rounds:
     document = make_document("scripted", script, loop=LoopProfile(outer_loop_count=2))
     store = make_store(document)
 
-    async def first_round(pod: Pod) -> None:
-        pod.seed()
-        program = Program(pod.settings, store)
-        life = asyncio.ensure_future(program.run())
-        assert await started(program, life)
-        pod.start_runner()
-        while not (pod.home / "ready").exists():  # noqa: ASYNC110 (a file, no event)
-            await asyncio.sleep(0.005)
-        life.cancel()
-        await asyncio.wait((life,))
-        await program.server.close()
-
     with make_pod(document) as first:
-        asyncio.run(first_round(first))
+        asyncio.run(play_until(first, store, first.home / "ready"))
     with make_pod(document, incarnation=2) as second:
         assert asyncio.run(play(second, store)) == 0
 
@@ -162,16 +151,7 @@ def test_a_running_job_is_taken_over_by_a_sidecar_started_again():
     store = make_store(document)
 
     async def scenario(pod: Pod) -> None:
-        pod.seed()
-        program = Program(pod.settings, store)
-        life = asyncio.ensure_future(program.run())
-        assert await started(program, life)
-        pod.start_runner()
-        while not (pod.workspace / "log").exists():  # noqa: ASYNC110 (a file, no event)
-            await asyncio.sleep(0.01)
-        life.cancel()
-        await asyncio.wait((life,))
-        await program.server.close()
+        await play_until(pod, store, pod.workspace / "log")
         again = Program(replace(pod.settings, nonce="again"), store)
         assert await again.run() == 0
         await again.server.close()
