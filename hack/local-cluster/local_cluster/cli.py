@@ -24,6 +24,7 @@ from local_cluster.settings import DEFAULT_REGISTRY_PORT, SOURCE, Choices, find_
 from local_cluster.up import bring_up
 
 NOT_WELL = 3
+SYSTEM_PROGRAMS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 INTERRUPTED = 130
 # Commands that leave the user's own cluster alone, and what they say then.
 OURS_ONLY = ("restart", "stop", "start", "logs")
@@ -213,14 +214,24 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def with_system_programs(path: str) -> str:
+    """PATH with the folders of ip, modprobe and nft: `su` without `-` leaves them out."""
+    parts = [part for part in path.split(os.pathsep) if part]
+    return os.pathsep.join([*parts, *(p for p in SYSTEM_PROGRAMS if p not in parts)])
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return the exit code."""
     options = make_parser().parse_args(arguments)
+    os.environ["PATH"] = with_system_programs(os.environ.get("PATH", ""))
     try:
         command: Callable[[], int] = getattr(Commands(options), options.command)
         return command()
     except LocalClusterError as error:
         print(error.report(), file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"local cluster: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("interrupted; the same command goes on where this one ended", file=sys.stderr)
