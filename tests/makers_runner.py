@@ -15,6 +15,12 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from local_cluster import gotool
+from local_cluster.console import Console
+from local_cluster.pins import load_pins
+from local_cluster.settings import SOURCE as LOCAL_CLUSTER
+from local_cluster.settings import find_places
+
 SOURCES = Path(__file__).resolve().parent.parent / "images/runner"
 
 # The runner wipes what is writable in a task container, /tmp first of all. So it never sees the
@@ -45,9 +51,15 @@ _PYTEST = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments", 
 
 
 @cache
+def find_go() -> Path:
+    """The Go that the local cluster is built with; it is fetched where the machine has none."""
+    pins = load_pins(LOCAL_CLUSTER / "versions.toml")
+    return gotool.find_go(pins, find_places(None, os.environ), Console())
+
+
+@cache
 def runner_program() -> Path:
     """The runner, built from its sources unless that was done before."""
-    go = shutil.which("go") or "/usr/local/go/bin/go"
     whole = hashlib.sha256()
     for path in sorted(SOURCES.rglob("*.go")):
         whole.update(path.read_bytes())
@@ -55,9 +67,9 @@ def runner_program() -> Path:
     if not target.exists():
         partial = target.with_suffix(f".{os.getpid()}")
         subprocess.run(
-            [go, "build", "-trimpath", "-o", str(partial), "."],
+            [find_go(), "build", "-trimpath", "-o", str(partial), "."],
             cwd=SOURCES,
-            env={**os.environ, "CGO_ENABLED": "0"},
+            env={**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"},
             check=True,
         )
         partial.rename(target)

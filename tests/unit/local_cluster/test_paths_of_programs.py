@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from local_cluster.cli import with_system_programs
 
 
