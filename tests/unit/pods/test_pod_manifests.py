@@ -4,6 +4,9 @@
 """
 
 import os
+import signal
+import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -114,3 +117,41 @@ def test_preferred_user_namespaces_are_left_out_where_the_probe_found_none() -> 
 
     assert with_them["spec"]["hostUsers"] is False
     assert "hostUsers" not in without["spec"]
+
+
+def sidecar_command(*program: str) -> list[str]:
+    """A sidecar's command, running another program."""
+    [sidecar] = [c for c in adjudicator()["spec"]["initContainers"] if c["name"] == "adjudicator"]
+    command = sidecar["command"]
+    return [*command[: command.index("python3")], *program]
+
+
+@pytest.mark.parametrize("code", [0, 3, 5])
+def test_a_sidecar_ends_with_its_programs_status(code: int) -> None:
+    assert (
+        subprocess.run(sidecar_command("sh", "-c", f"exit {code}"), check=False).returncode == code
+    )
+
+
+def test_a_sidecar_hears_sigterm_before_its_program_can() -> None:
+    # As PID 1 of a PID namespace, where an unhandled signal is lost.
+    apart = ["unshare", "--pid", "--fork", "--kill-child"]
+    with subprocess.Popen([*apart, *sidecar_command("sleep", "60")]) as unshare:
+        children = Path(f"/proc/{unshare.pid}/task/{unshare.pid}/children")
+        while not (found := children.read_text().split()):
+            time.sleep(0.001)
+        grandchildren = Path(f"/proc/{found[0]}/task/{found[0]}/children")
+        while not grandchildren.read_text().split():
+            time.sleep(0.001)
+        os.kill(int(found[0]), signal.SIGTERM)
+        assert unshare.wait(10) == 143
+
+
+def test_a_sidecar_waits_for_a_program_that_takes_its_time_to_stop() -> None:
+    slow = "trap 'sleep 0.3; exit 7' TERM; echo ready; while :; do sleep 0.05; done"
+    command = sidecar_command("sh", "-c", slow)
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as shell:
+        assert shell.stdout is not None
+        assert shell.stdout.readline() == b"ready\n"
+        shell.terminate()
+        assert shell.wait(10) == 7

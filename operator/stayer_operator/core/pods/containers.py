@@ -26,6 +26,18 @@ SIDECARS = (RECORDER, ADJUDICATOR)
 # The runner becomes other users, ends their processes, wipes what they leave (a sticky directory
 # needs FOWNER). All are in Pod Security's baseline.
 RUNNER_CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID")
+# A PID 1 is deaf to signals that it has no handler for, and Python needs a second for its own; the
+# kubelet sends SIGTERM once and then waits for the whole grace, even where a shorter one is asked
+# for meanwhile (SyncTerminatingPod ignores its context, Kubernetes 1.34 to 1.37). So a shell goes
+# first: it hears SIGTERM at once, and its child dies of it by default.
+HEAR_SIGTERM = """\
+trap 'stopped=1; kill -TERM $child 2>/dev/null' TERM
+"$@" & child=$!
+[ -z "$stopped" ] || kill -TERM $child
+wait $child; code=$?
+while kill -0 $child 2>/dev/null; do wait $child; code=$?; done
+exit $code
+"""
 FILE_CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER")
 READ_CAPABILITIES = ("DAC_OVERRIDE",)
 
@@ -115,7 +127,7 @@ def sidecar(
         "name": name,
         "image": settings.evaluator_image,
         "imagePullPolicy": settings.our_pull_policy,
-        "command": ["python3", "-m", module],
+        "command": ["/bin/sh", "-c", HEAR_SIGTERM, name, "python3", "-m", module],
         "restartPolicy": "Always",
         "env": [{"name": key, "value": value} for key, value in env.items()],
         "resources": settings.sidecar_resources,

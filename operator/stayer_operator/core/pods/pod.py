@@ -57,7 +57,7 @@ def build_pod(
             "serviceAccountName": settings.service_account,
             "automountServiceAccountToken": False,
             "enableServiceLinks": False,
-            "terminationGracePeriodSeconds": settings.grace_seconds,
+            "terminationGracePeriodSeconds": _grace(settings, role),
             "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
             **_user_namespace(settings, spec),
             **_network(settings, spec),
@@ -67,6 +67,10 @@ def build_pod(
             "containers": [task],
         },
     }
+
+
+def _grace(settings: PodSettings, role: Role) -> int:
+    return settings.grace_seconds if role is Role.AGENT else settings.adjudicator_grace_seconds
 
 
 def _user_namespace(settings: PodSettings, spec: TrialSpec) -> dict[str, Any]:

@@ -55,6 +55,8 @@ class PodSettings:
     service_account: str = "stayer-trial"
     token_seconds: int = 3600
     grace_seconds: int = 600  # for a last snapshot when the agent pod is deleted
+    # The adjudicator saves nothing at its end. What garbage collection deletes keeps its own grace.
+    adjudicator_grace_seconds: int = 30
     start_seconds: int = 900  # until the sidecar must answer /started: fetching, isolation proof
     user_namespaces_found: bool = True  # by the probe; False: `preferred` goes without
     priority_class: str = ""
