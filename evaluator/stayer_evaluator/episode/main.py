@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any, TypeVar
 
 import structlog
 
@@ -21,6 +22,7 @@ from stayer_evaluator.episode.sidecar import (
     reporting,
     run_and_linger,
     run_sidecar,
+    save_unless_over,
     write_message,
 )
 from stayer_evaluator.episode.trace import TraceWriter
@@ -43,6 +45,8 @@ from stayer_evaluator.storage.retry import StoreCounters
 from stayer_evaluator.storage.store import AccessDenied, ObjectMissing, ObjectStore, StoreError
 
 log = structlog.get_logger(__name__)
+
+T = TypeVar("T")
 
 
 class Program:
@@ -110,17 +114,35 @@ class Program:
         settings = self.settings
         self.jobs.prepare()
         await self.server.listen(settings.host, settings.port)
-        opening = await open_episode(self.store, settings, self.session, self.wall)
+        opening = await self._unless_stopped(
+            open_episode(self.store, settings, self.session, self.wall)
+        )
         if opening.queue.end is not None:  # restarted after the end: only the rest is left to do
             return _end_message(opening.queue.end, opening)
         recorder = self._compose(opening)
         self.recorder = recorder
-        await recorder.begin()
+        await self._unless_stopped(recorder.begin())
         self.server.started = True
         async with reporting(settings, self.report):
             await recorder.close(await recorder.run())
         assert opening.queue.end is not None
         return _end_message(opening.queue.end, opening)
+
+    async def _unless_stopped(self, work: Coroutine[Any, Any, T]) -> T:
+        """Work before the agent may start: a stop ends it at once, as there is nothing to save.
+
+        Raises Drained, and what the work raises.
+        """
+        working = asyncio.ensure_future(work)
+        stop = asyncio.ensure_future(self.draining.wait())
+        try:
+            await asyncio.wait((working, stop), return_when=asyncio.FIRST_COMPLETED)
+            if not working.done():
+                raise Drained
+            return working.result()
+        finally:
+            working.cancel()
+            stop.cancel()
 
     def _compose(self, opening: Opening) -> Recorder:
         settings, timing, places = self.settings, self.settings.timing, self.settings.places
@@ -156,9 +178,10 @@ class Program:
 
     async def _drain_now(self) -> Exception | None:
         """Save what can be saved; what stood in the way, or nothing."""
-        assert self.recorder is not None
+        if self.recorder is None or not self.server.started:
+            return None
         try:
-            await self.recorder.drain()
+            await save_unless_over(self.recorder.drain(), self.settings, self.report)
         except EXPECTED as error:
             return error
         return None

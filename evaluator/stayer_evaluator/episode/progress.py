@@ -1,4 +1,7 @@
-"""Progress reports: for eyes only, never waited for, losses counted and forgotten."""
+"""Progress reports: for eyes only, never waited for, losses counted and forgotten.
+
+One answer means something: 410, the trial is over, and nothing that is still to be saved is wanted.
+"""
 
 import asyncio
 import contextlib
@@ -10,6 +13,7 @@ import httpx
 from stayer_evaluator.records.reports import ProgressReport
 
 TIMEOUT = httpx.Timeout(3.0)
+OVER = 410
 
 
 class ProgressSender:
@@ -39,11 +43,21 @@ class ProgressSender:
             await self.send()
             await asyncio.sleep(self._interval)
 
+    async def until_over(self) -> None:
+        """Ask until the answer is that the trial is over: its run or Trial was deleted."""
+        while True:
+            if self._url and await self._post(self._current()) == OVER:
+                return
+            await asyncio.sleep(self._interval)
+
     async def send(self) -> None:
         """Send the present report if it is news."""
         report = self._current()
-        if not self._url or report == self._last:
-            return
+        if self._url and report != self._last:
+            await self._post(report)
+
+    async def _post(self, report: ProgressReport) -> int | None:
+        """The answer's status; None without one."""
         try:
             answer = await self._client.post(
                 "/v1/progress",
@@ -55,15 +69,20 @@ class ProgressSender:
             )
         except (httpx.HTTPError, OSError):
             self.lost += 1
-            return
+            return None
         if answer.status_code == 204:
             self.sent += 1
             self._last = report
         else:
             self.lost += 1
+        return answer.status_code
 
     async def close(self) -> None:
         """One last try, then let go."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self.send(), 3.0)
+        await self.hang_up()
+
+    async def hang_up(self) -> None:
+        """Let go at once."""
         await self._client.aclose()

@@ -69,15 +69,39 @@ async def reporting(
     settings: RecorderSettings, current: Callable[[], ProgressReport]
 ) -> AsyncIterator[None]:
     """Progress reports meanwhile, and one at the end."""
-    sender = ProgressSender(
-        settings.progress_url, settings.places.token, current, settings.timing.progress_interval
-    )
+    sender = _sender(settings, current)
     sending = asyncio.create_task(sender.run())
     try:
         yield
     finally:
         sending.cancel()
         await sender.close()
+
+
+async def save_unless_over(
+    save: Coroutine[Any, Any, None],
+    settings: RecorderSettings,
+    current: Callable[[], ProgressReport],
+) -> None:
+    """Save, but stop at once when the operator says that the trial is over: whoever deletes a run
+    waits for its pods. Raises what `save` raises.
+    """
+    sender = _sender(settings, current)
+    saving = asyncio.ensure_future(save)
+    asking = asyncio.ensure_future(sender.until_over())
+    await asyncio.wait((saving, asking), return_when=asyncio.FIRST_COMPLETED)
+    asking.cancel()
+    await sender.hang_up()
+    if saving.done():
+        saving.result()
+        return
+    saving.cancel()
+    log.info("the trial is over: nothing more is saved")
+
+
+def _sender(settings: RecorderSettings, current: Callable[[], ProgressReport]) -> ProgressSender:
+    timing, token = settings.timing, settings.places.token
+    return ProgressSender(settings.progress_url, token, current, timing.progress_interval)
 
 
 def error_message(reason: str, text: str) -> TerminationMessage:

@@ -32,6 +32,10 @@ class ProgressBook:
         """Call `listener` for every report that was taken."""
         self._listeners.append(listener)
 
+    def knows(self, key: ObjectKey) -> bool:
+        """Whether the Trial is there: pods of one that is not are left over from it."""
+        return self._exists(key)
+
     def take(self, key: ObjectKey, report: ProgressReport) -> bool:
         """Keep a report, unless its trial is not there or a later incarnation has spoken."""
         if not self._exists(key):

@@ -27,7 +27,12 @@ class Verifier(Protocol):
 
 
 class ProgressEndpoint:
-    """204 taken, 400 not a report, 401 no valid token, 403 another pod's report, 503 later."""
+    """204 taken, 400 not a report, 401 no valid token, 403 another pod's report, 410 about a trial
+    that is over, 503 later.
+
+    Serve it only once every Trial is observed: 410 makes a recorder that is being stopped give up
+    what it could not save yet, since deleting a run must not wait for it.
+    """
 
     def __init__(self, book: ProgressBook, verifier: Verifier) -> None:
         self._book = book
@@ -58,5 +63,8 @@ class ProgressEndpoint:
         said = (report.trial, report.role, report.incarnation)
         if said != (pod.trial, pod.role.value, pod.incarnation):
             return web.Response(status=403, text="the report is about another pod")
-        self._book.take(ObjectKey(pod.namespace, pod.trial), report)
+        key = ObjectKey(pod.namespace, pod.trial)
+        if not self._book.knows(key):
+            return web.Response(status=410, text="the trial is over")
+        self._book.take(key, report)
         return web.Response(status=204)

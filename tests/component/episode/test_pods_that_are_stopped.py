@@ -1,8 +1,10 @@
 """Drain, fence, lost task containers, and pods that must not start."""
 
 import asyncio
+import contextlib
 import os
 import signal
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +26,7 @@ from stayer_evaluator.episode.main import Program
 from stayer_evaluator.records.queue import EndEntry, Writer
 from stayer_evaluator.records.trial import SnapshotSettings
 from stayer_evaluator.storage.layout import TrialKeys
+from stayer_evaluator.storage.memory import MemoryStore
 from stayer_evaluator.storage.queue import QueueWriter
 
 HANGING = make_document(
@@ -129,6 +132,115 @@ def test_a_pod_that_is_stopped_before_its_task_starts_ends_too():
     with make_pod(HANGING) as pod:
         assert asyncio.run(scenario(pod)) == 143
         assert pod.termination().kind == "stopped"
+
+
+class Outage:
+    """A store that answers until `begins` is set, and then nobody."""
+
+    def __init__(self, inner: MemoryStore) -> None:
+        self.inner = inner
+        self.begins = asyncio.Event()
+
+    async def _answered(self) -> None:
+        if self.begins.is_set():
+            await asyncio.Event().wait()
+
+    async def create(self, key: str, data: bytes) -> bool:
+        await self._answered()
+        return await self.inner.create(key, data)
+
+    async def get(self, key: str) -> bytes:
+        await self._answered()
+        return await self.inner.get(key)
+
+    async def get_range(self, key: str, offset: int, length: int) -> bytes:
+        await self._answered()
+        return await self.inner.get_range(key, offset, length)
+
+    async def stream(self, key: str) -> AsyncIterator[bytes]:
+        await self._answered()
+        async for piece in self.inner.stream(key):
+            yield piece
+
+
+def test_a_pod_that_is_stopped_while_its_recorder_waits_for_the_store_ends_at_once():
+    store = Outage(make_store(HANGING))
+
+    async def scenario(pod: Pod) -> int:
+        pod.seed()
+        store.begins.set()
+        program = Program(pod.settings, store)
+        life = asyncio.ensure_future(program.run())
+        await asyncio.wait((life,), timeout=0.3)
+        assert not life.done()
+        await asyncio.wait_for(program.drain(), 5)
+        code = await life
+        await program.server.close()
+        return code
+
+    with make_pod(HANGING) as pod:
+        assert asyncio.run(scenario(pod)) == 143
+        assert pod.termination().kind == "stopped"
+    assert store.inner.objects.keys() == make_store(HANGING).objects.keys()
+
+
+@contextlib.asynccontextmanager
+async def operator_saying(status: int) -> AsyncIterator[str]:
+    """Answers every report; its address."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        head = f"HTTP/1.1 {status} So\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        writer.write(head.encode())
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+def test_a_pod_of_a_deleted_run_does_not_wait_for_the_store():
+    store = Outage(make_store(HANGING))
+
+    async def scenario(pod: Pod) -> int:
+        pod.settings.places.token.write_text("token")
+        async with operator_saying(410) as url:
+            program = Program(replace(pod.settings, progress_url=url), store)
+            life = await begin(pod, program)
+            store.begins.set()
+            terminate(pod)
+            await asyncio.wait_for(program.drain(), 10)
+            code = await life
+        await program.server.close()
+        return code
+
+    with make_pod(HANGING) as pod:
+        assert asyncio.run(scenario(pod)) == 143
+        assert pod.termination().kind == "stopped"
+
+
+def test_a_pod_that_is_evicted_does_wait_for_it():
+    store = Outage(make_store(HANGING))
+
+    async def scenario(pod: Pod) -> bool:
+        pod.settings.places.token.write_text("token")
+        async with operator_saying(204) as url:
+            program = Program(replace(pod.settings, progress_url=url), store)
+            life = await begin(pod, program)
+            store.begins.set()
+            terminate(pod)
+            draining = asyncio.ensure_future(program.drain())
+            await asyncio.wait((draining,), timeout=4)
+            waits = not draining.done()
+            for task in (life, draining):
+                task.cancel()
+            await asyncio.wait((life, draining))
+        await program.server.close()
+        return waits
+
+    with make_pod(HANGING) as pod:
+        assert asyncio.run(scenario(pod))
 
 
 def test_an_old_recorder_stops_its_agent_once_another_pod_has_taken_over():

@@ -98,6 +98,18 @@ def test_a_report_about_oneself_is_taken() -> None:
     with_endpoint(scenario)
 
 
+def test_a_pod_whose_trial_is_gone_hears_so() -> None:
+    async def scenario(post: Post, book: ProgressBook) -> None:
+        trial = "demo-9999999999"
+        pod = {"name": f"{trial}-a-1", "uid": "p"}
+        account = {"name": "stayer-trial"}
+        claims = {"namespace": "lab", "pod": pod, "serviceaccount": account}
+        assert await post(sign(**{"kubernetes.io": claims}), trial=trial) == 410
+        assert book.progress(ObjectKey("lab", trial)) is None
+
+    with_endpoint(scenario)
+
+
 @pytest.mark.parametrize(
     ("report", "expected"),
     [

@@ -69,3 +69,23 @@ def test_without_an_address_nothing_is_sent(tmp_path):
 
     sender = asyncio.run(scenario())
     assert (sender.sent, sender.lost) == (0, 0)
+
+
+def test_an_answer_may_say_that_the_trial_is_over(tmp_path):
+    (tmp_path / "token").write_text("secret")
+    answers = iter((503, 204, 204, 410))
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(next(answers))
+
+    async def scenario() -> ProgressSender:
+        sender = ProgressSender(
+            "http://progress", tmp_path / "token", lambda: report(1), 0.01,
+            transport=httpx.MockTransport(answer),
+        )  # fmt: skip
+        await asyncio.wait_for(sender.until_over(), 5)
+        await sender.hang_up()
+        return sender
+
+    assert asyncio.run(scenario()).sent == 2
+    assert next(answers, None) is None
