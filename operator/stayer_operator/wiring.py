@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable
+from functools import partial
 from typing import Any
 
 import structlog
@@ -26,6 +27,7 @@ from stayer_operator.core.features.decide import Features, Source, Wanted
 from stayer_operator.core.features.judge import Patience
 from stayer_operator.core.features.pod import Question, node_runtimes
 from stayer_operator.core.observed import NodeView, ObjectKey, PodView, RunObject, TrialObject
+from stayer_operator.core.trial.news import is_news
 from stayer_operator.progress.book import ProgressBook
 from stayer_operator.settings import Settings
 from stayer_operator.telemetry.evidence_counters import EvidenceCounters
@@ -73,29 +75,32 @@ class Sight:
             on_trial(_either(change).key)
 
         def pod_changed(change: Change[PodView]) -> None:
-            on_pods(_either(change).trial_key)
+            if _decides(change):
+                on_pods(_either(change).trial_key)
 
         def node_changed(change: Change[NodeView]) -> None:
-            old, new = change.old, change.new
-            if old is None or new is None or old.ready != new.ready:
+            if _turned(change):
                 for trial in self._trials_on(_either(change).name):
                     on_pods(trial)
-
-        def reported(key: ObjectKey, _report: ProgressReport) -> None:
-            # Many reports, one pass: their numbers are cumulative and folded once a minute.
-            if key not in self._reported:
-                self._reported.add(key)
-                asyncio.get_running_loop().call_later(REPORT_SECONDS, ring, key)
-
-        def ring(key: ObjectKey) -> None:
-            self._reported.discard(key)
-            on_report(key)
 
         self.view.run_mirror.listen(run_changed)
         self.view.trial_mirror.listen(trial_changed)
         self.view.pod_mirror.listen(pod_changed)
         self.view.node_mirror.listen(node_changed)
-        self.book.listen(reported)
+        self.book.listen(partial(self._reported_soon, on_report))
+
+    def _reported_soon(
+        self, on_report: KeyListener, key: ObjectKey, _report: ProgressReport
+    ) -> None:
+        """Many reports, one pass: their numbers are cumulative and folded once a minute."""
+
+        def ring() -> None:
+            self._reported.discard(key)
+            on_report(key)
+
+        if key not in self._reported:
+            self._reported.add(key)
+            asyncio.get_running_loop().call_later(REPORT_SECONDS, ring)
 
     def informers(self, client: ApiClient, namespaces: Collection[str]) -> list[Informer[Any]]:
         """One for each kind and namespace; nodes have none."""
@@ -166,6 +171,16 @@ async def find_features(
         message=features.message,
     )
     return features
+
+
+def _decides(change: Change[PodView]) -> bool:
+    """A new pod, one that is gone, or one that a rule would judge differently."""
+    return change.old is None or change.new is None or is_news(change.old, change.new)
+
+
+def _turned(change: Change[NodeView]) -> bool:
+    """A node came, went, or changed its readiness."""
+    return change.old is None or change.new is None or change.old.ready != change.new.ready
 
 
 def _either(change: Change[V]) -> V:
