@@ -100,6 +100,8 @@ class Applying:
                 await cluster.delete_pod(namespace, name, uid, grace)
             case DeletePods(trial_uid=uid, role=role, grace_seconds=grace):
                 await cluster.delete_pods_of_trial(namespace, uid, role, grace)
+                if role is None and (notes := self.ledger.find(uid)) is not None:
+                    notes.swept_at = self.clock.now()
             case DeleteTrial(name=name, uid=uid):
                 await cluster.delete_trial(namespace, name, uid)
             case DeleteRun(name=name, uid=uid):

@@ -69,6 +69,7 @@ class TrialGathering:
             nodes=self._nodes(pods),
             progress=self.observed.progress(trial.key),
             written_at=notes.written_at,
+            swept_at=notes.swept_at,
         )
 
     def _intent(self, trial: TrialObject) -> RunIntent | None:

@@ -25,6 +25,7 @@ class TrialNotes:
     seen: dict[str, PodView] = field(default_factory=dict)
     written_at: float | None = None
     trouble: tuple[str, str] | None = None  # reason and message: why its pods are not created
+    swept_at: float | None = None  # when this process last deleted its pods, all at once
 
 
 class Ledger:

@@ -332,6 +332,8 @@ def sweep(view: TrialView) -> tuple[Action, ...]:
     """
     grace = view.settings.end_grace
     if any(pod.deletion is None for pod in view.pods):
+        if _was_swept(view):
+            return ()
         return (
             DeletePods(
                 namespace=view.trial.namespace,
@@ -340,6 +342,11 @@ def sweep(view: TrialView) -> tuple[Action, ...]:
             ),
         )
     return hasten(view.pods, view.now, grace)
+
+
+def _was_swept(view: TrialView) -> bool:
+    """Just now: the pods are told to be deleted one after the other, each at its own time."""
+    return view.swept_at is not None and view.now - view.swept_at < view.settings.recheck
 
 
 def hasten(pods: Sequence[PodView], now: float, grace: int) -> tuple[Action, ...]:

@@ -48,12 +48,18 @@ class Rule:
 
 def deleted(view: TrialView) -> Plan | None:
     """The Trial is being deleted in the foreground: its pods go quickly."""
-    return Plan(actions=outcomes.sweep(view)) if view.trial.deleted else None
+    return _swept(view) if view.trial.deleted else None
 
 
 def finished(view: TrialView) -> Plan | None:
     """Terminal: what is left of its pods goes, and nothing is ever created again."""
-    return Plan(actions=outcomes.sweep(view)) if view.is_terminal else None
+    return _swept(view) if view.is_terminal else None
+
+
+def _swept(view: TrialView) -> Plan:
+    """Look again while there are pods: one may have been created while the others were deleted."""
+    wake_after = view.settings.recheck if view.pods else None
+    return Plan(actions=outcomes.sweep(view), wake_after=wake_after)
 
 
 def orphaned(view: TrialView) -> Plan | None:

@@ -71,7 +71,8 @@ class TrialView:
     """Input of `plan_trial`. `run` is None while the owning run is not observed.
 
     `results` and `queue` are None where they were not read; `needs.py` says when they must be.
-    `written_at`: when this process last wrote the status. Times are seconds since the epoch.
+    `written_at`: when this process last wrote the status; `swept_at`: when it last deleted all
+    pods of the trial. Times are seconds since the epoch.
     """
 
     trial: TrialObject
@@ -89,6 +90,7 @@ class TrialView:
     results: ResultsFact | None = None
     queue: QueueFact | None = None
     written_at: float | None = None
+    swept_at: float | None = None
 
     @property
     def identity(self) -> TrialIdentity:
