@@ -66,6 +66,11 @@ class Admissions:
         fresh = sorted(self._answer.admitted - before)
         return tuple(_key(text) for text in fresh), self._answer.wake_after
 
+    @property
+    def size(self) -> int:
+        """Trials that the last answer was about."""
+        return len(self._sights)
+
     def is_admitted(self, trial: ObjectKey) -> bool:
         """It may have its pods."""
         return _text(trial) in self._answer.admitted

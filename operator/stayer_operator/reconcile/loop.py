@@ -42,10 +42,14 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopPace:
-    """How often what concerns many objects is looked at. Seconds."""
+    """How often what concerns many objects is looked at. Seconds; the more objects there are, the
+    more a pass costs and the less often it comes, so that passes take a bounded share of the time.
+    """
 
-    admission: float = 0.25  # between two passes over all trials
-    run: float = 1.0  # between two passes over one run that its trials cause
+    admission: float = 0.25  # between two passes over all trials, at least
+    run: float = 1.0  # between two passes over one run that its trials cause, at least
+    admission_each: float = 0.0005  # a trial; 1,000 trials: 0.5 s
+    run_each: float = 0.005  # a trial of the run; 1,000 trials: 5 s, as often as it may write
     workers: int = 16  # keys under way at once; they wait for the API server mostly
 
 
@@ -89,6 +93,7 @@ class ReconcileLoop:
         self._uids: dict[ObjectKey, str] = {}
         self._heard: dict[ObjectKey, tuple[str, int, bool]] = {}
         self._last: dict[Work, float] = {}
+        self._sizes: dict[ObjectKey, int] = {}  # trials of a run, at its last pass
         self._news = asyncio.Event()
         self._admissions = Admissions(observed, self._ledger)
         self._applying = Applying(
@@ -119,15 +124,15 @@ class ReconcileLoop:
     def trial_changed(self, key: ObjectKey) -> None:
         """A Trial was made, changed or deleted."""
         self._add(Work("trial", key))
-        self._add_spaced(ADMISSION, self._pace.admission)
+        self._add_spaced(ADMISSION, self._admission_pause)
         trial = self._observed.trial(key)
         if trial is not None:
-            self._add_spaced(Work("run", trial.run_key), self._pace.run)
+            self._add_spaced(Work("run", trial.run_key), self._run_pause(trial.run_key))
 
     def pods_changed(self, trial: ObjectKey) -> None:
         """A pod of that Trial was made, changed or deleted."""
         self._add(Work("trial", trial))
-        self._add_spaced(ADMISSION, self._pace.admission)
+        self._add_spaced(ADMISSION, self._admission_pause)
 
     def run_changed(self, key: ObjectKey) -> None:
         """A run was made, changed or deleted. Its trials hear of it when its intent for them is a
@@ -138,7 +143,7 @@ class ReconcileLoop:
         heard = (run.uid, run.generation, run.deleted) if run is not None else None
         if self._heard.get(key) == heard:
             return
-        self._add_spaced(ADMISSION, self._pace.admission)
+        self._add_spaced(ADMISSION, self._admission_pause)
         if run is None or heard is None:
             self._heard.pop(key, None)
             return
@@ -252,9 +257,11 @@ class ReconcileLoop:
         self._last[Work("run", key)] = self._clock.now()
         if run is None:
             self._last.pop(Work("run", key), None)
+            self._sizes.pop(key, None)
             self._runs.forget(key)
             return None
         view = await self._runs.gather(run, self._clock.now())
+        self._sizes[key] = len(view.trials)
         decision = Decision(rule="plan_run", plan=plan_run(view))
         subject = Subject(kind=names.RUN_KIND, namespace=key.namespace, name=key.name, uid=run.uid)
         await self._carry_out(decision, subject)
@@ -300,6 +307,13 @@ class ReconcileLoop:
     def _add(self, work: Work) -> None:
         self._queue.add(work)
         self._news.set()
+
+    @property
+    def _admission_pause(self) -> float:
+        return max(self._pace.admission, self._admissions.size * self._pace.admission_each)
+
+    def _run_pause(self, run: ObjectKey) -> float:
+        return max(self._pace.run, self._sizes.get(run, 0) * self._pace.run_each)
 
     def _add_spaced(self, work: Work, seconds: float) -> None:
         """At once when it was last done `seconds` ago, else when that time has passed."""
