@@ -52,6 +52,7 @@ class ClientLimits:
     connect_seconds: float = 10.0
     retry_seconds: float = 60.0  # how long 429 is waited for before it becomes an error
     concurrency: int = 32  # requests under way at once; watches are not counted
+    watch_pause: float = 0.05  # a first event is told at once; what follows closely, together
 
 
 class ApiClient:
@@ -91,8 +92,10 @@ class ApiClient:
         params: Mapping[str, str] | None = None,
         body: Any = None,
         content_type: str = JSON,
+        parse: bool = True,
     ) -> Any:
-        """The parsed answer. `verb` is Kubernetes' word for it, for the metric.
+        """The parsed answer; {} where nobody wants it parsed. `verb` is Kubernetes' word for what
+        is done, for the metric.
 
         Raises ClusterError (errors.py): what the server refused, or ClusterUnavailable when it did
         not answer. A request whose answer was lost may have been carried out.
@@ -106,7 +109,7 @@ class ApiClient:
             self._on_request(verb)
             status, answer, pause = await self._once(method, path, params, data, headers)
             if status < 400:
-                return orjson.loads(answer) if answer else {}
+                return orjson.loads(answer) if answer and parse else {}
             if status == 401 and not renewed and self._connection.token is not None:
                 renewed = True
                 self._connection.token.reload()
@@ -167,6 +170,8 @@ class ApiClient:
                     *complete, rest = (rest + chunk).split(b"\n")
                     for line in complete:
                         yield line
+                    if complete:
+                        await asyncio.sleep(self._limits.watch_pause)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise ClusterUnavailable(f"WATCH {path}: {_say(error)}") from error
 

@@ -131,6 +131,7 @@ class KubernetesCluster:
             PODS.path(namespace),
             params={"labelSelector": selector},
             body=_delete_options(None, grace_seconds),
+            parse=False,
         )
 
     async def delete_trial(self, namespace: str, name: str, uid: str) -> None:
@@ -145,12 +146,13 @@ class KubernetesCluster:
         """POST an Event about a Trial or run."""
         manifest = event_manifest(regarding, event, self._instance, datetime.now(UTC))
         path = EVENTS.path(regarding.namespace)
-        await self._write("create", "POST", path, body=manifest)
+        await self._write("create", "POST", path, body=manifest, parse=False)
 
     async def _delete(self, resource: Resource, namespace: str, name: str, uid: str) -> None:
         body = _delete_options(uid, None, propagation="Background")
         with self._forgetting(resource, namespace, name, uid):
-            await self._write("delete", "DELETE", resource.path(namespace, name), body=body)
+            path = resource.path(namespace, name)
+            await self._write("delete", "DELETE", path, body=body, parse=False)
 
     @contextmanager
     def _forgetting(
@@ -184,11 +186,12 @@ class KubernetesCluster:
         body: Any,
         params: Mapping[str, str] | None = None,
         content_type: str = "application/json",
+        parse: bool = True,
     ) -> Raw:
         if not self._may_write():
             raise ClusterUnavailable(f"{method} {path}: not sent, another operator may lead now")
         answer: Raw = await self._client.request(
-            verb, method, path, params=params, body=body, content_type=content_type
+            verb, method, path, params=params, body=body, content_type=content_type, parse=parse
         )
         return answer
 
