@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Callable
 
+import orjson
 import structlog
 
 QUIET = ("aiohttp.access", "kopf.activities", "kopf.objects", "botocore", "boto3", "urllib3")
+
+
+def _to_json(event: object, default: Callable[[object], object], **_: object) -> str:
+    return orjson.dumps(event, default=default, option=orjson.OPT_NON_STR_KEYS).decode()
 
 
 def set_up_logging(level: str) -> None:
@@ -31,7 +37,7 @@ def set_up_logging(level: str) -> None:
             foreign_pre_chain=shared,
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                structlog.processors.JSONRenderer(),
+                structlog.processors.JSONRenderer(serializer=_to_json),
             ],
         )
     )
