@@ -22,7 +22,7 @@ from stayer_evaluator.episode.sidecar import (
     reporting,
     run_and_linger,
     run_sidecar,
-    save_unless_over,
+    until_over,
     write_message,
 )
 from stayer_evaluator.episode.trace import TraceWriter
@@ -87,7 +87,7 @@ class Program:
     async def run(self) -> int:
         """The whole life, with exactly one termination message."""
         try:
-            code, message = await self._guarded()
+            code, message = await self._unless_over()
         finally:
             self.settled.set()
             if self.recorder is not None:
@@ -97,6 +97,27 @@ class Program:
         if code in (DONE, FENCED):  # nothing may go on in the task container
             await self.jobs.quit(f"quit-{self.settings.nonce}")
         return code
+
+    async def _unless_over(self) -> tuple[int, TerminationMessage]:
+        """The life, cut short where the pod is being stopped because its trial was deleted: who
+        deletes a run waits for its pods, and nothing that could still be saved is wanted.
+        """
+        life = asyncio.ensure_future(self._guarded())
+        over = asyncio.ensure_future(self._over())
+        try:
+            await asyncio.wait((life, over), return_when=asyncio.FIRST_COMPLETED)
+            if life.done():
+                return life.result()
+        finally:
+            life.cancel()
+            over.cancel()
+        await asyncio.wait((life,))
+        log.info("the trial is over: nothing more is saved")
+        return STOPPED, TerminationMessage(kind="stopped", **self._numbers())
+
+    async def _over(self) -> None:
+        await self.draining.wait()
+        await until_over(self.settings, self.report)
 
     async def _guarded(self) -> tuple[int, TerminationMessage]:
         """Every expected end as status and message."""
@@ -181,7 +202,7 @@ class Program:
         if self.recorder is None or not self.server.started:
             return None
         try:
-            await save_unless_over(self.recorder.drain(), self.settings, self.report)
+            await self.recorder.drain()
         except EXPECTED as error:
             return error
         return None
@@ -197,14 +218,15 @@ class Program:
 
     def report(self) -> ProgressReport:
         """What is known now, cumulative."""
-        recorder = self.recorder
-        assert recorder is not None
+        settings, recorder = self.settings, self.recorder
+        if recorder is None:
+            return ProgressReport(trial=settings.trial, role="a", incarnation=settings.incarnation)
         cursor = recorder.bench.cursor
         last = recorder.sampler.last
         return ProgressReport(
-            trial=self.settings.trial,
+            trial=settings.trial,
             role="a",
-            incarnation=self.settings.incarnation,
+            incarnation=settings.incarnation,
             round=cursor.round,
             step=cursor.step,
             round_seconds=tuple(record.seconds for record in cursor.rounds),

@@ -78,25 +78,13 @@ async def reporting(
         await sender.close()
 
 
-async def save_unless_over(
-    save: Coroutine[Any, Any, None],
-    settings: RecorderSettings,
-    current: Callable[[], ProgressReport],
-) -> None:
-    """Save, but stop at once when the operator says that the trial is over: whoever deletes a run
-    waits for its pods. Raises what `save` raises.
-    """
+async def until_over(settings: RecorderSettings, current: Callable[[], ProgressReport]) -> None:
+    """Returns once the operator says that the trial is over: it was deleted."""
     sender = _sender(settings, current)
-    saving = asyncio.ensure_future(save)
-    asking = asyncio.ensure_future(sender.until_over())
-    await asyncio.wait((saving, asking), return_when=asyncio.FIRST_COMPLETED)
-    asking.cancel()
-    await sender.hang_up()
-    if saving.done():
-        saving.result()
-        return
-    saving.cancel()
-    log.info("the trial is over: nothing more is saved")
+    try:
+        await sender.until_over()
+    finally:
+        await sender.hang_up()
 
 
 def _sender(settings: RecorderSettings, current: Callable[[], ProgressReport]) -> ProgressSender:

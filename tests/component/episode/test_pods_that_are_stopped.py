@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from makers_episode import (
     PREFIX,
     Pod,
@@ -200,22 +202,36 @@ async def operator_saying(status: int) -> AsyncIterator[str]:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
 
 
-def test_a_pod_of_a_deleted_run_does_not_wait_for_the_store():
-    store = Outage(make_store(HANGING))
+SHORT = make_document("scripted", HANGING.agent.script.replace("sleep 300", "sleep 0.5"))
+
+
+@pytest.mark.parametrize("when", ["before the first job", "in a step", "after a step"])
+def test_a_pod_of_a_deleted_run_does_not_wait_for_the_store(when: str):
+    document = SHORT if when == "after a step" else HANGING
+    store = Outage(make_store(document))
 
     async def scenario(pod: Pod) -> int:
         pod.settings.places.token.write_text("token")
         async with operator_saying(410) as url:
             program = Program(replace(pod.settings, progress_url=url), store)
-            life = await begin(pod, program)
-            store.begins.set()
-            terminate(pod)
+            if when == "before the first job":
+                pod.seed()
+                life = asyncio.ensure_future(program.run())
+                assert await started(program, life)
+                store.begins.set()
+                pod.restore()
+                pod.start_runner()
+            else:
+                life = await begin(pod, program)
+                store.begins.set()
+            await asyncio.wait((life,), timeout=1)
+            assert not life.done()
             await asyncio.wait_for(program.drain(), 10)
             code = await life
         await program.server.close()
         return code
 
-    with make_pod(HANGING) as pod:
+    with make_pod(document) as pod:
         assert asyncio.run(scenario(pod)) == 143
         assert pod.termination().kind == "stopped"
 
