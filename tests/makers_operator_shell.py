@@ -96,7 +96,7 @@ class FakeApiServer:
     requests: list[tuple[str, str, dict[str, str]]] = field(default_factory=list)
     authorizations: list[str] = field(default_factory=list)
     on_request: Callable[[web.Request], None] = lambda _request: None
-    watchers: set[asyncio.Queue[bytes | None]] = field(default_factory=set)
+    watchers: dict[asyncio.Queue[bytes | None], tuple[str, str]] = field(default_factory=dict)
     page_expires: bool = False
     bodies: list[Any] = field(default_factory=list)
 
@@ -148,11 +148,13 @@ class FakeApiServer:
 
     def _record(self, kind: str, key: Key, raw: dict[str, Any]) -> None:
         self.history.append((self.version, kind, key, copy.deepcopy(raw)))
-        self._tell({"type": kind, "object": raw}, key[0])
+        self._tell({"type": kind, "object": raw}, key)
 
-    def _tell(self, event: dict[str, Any], plural: str | None = None) -> None:
-        if not self.mute:
-            for queue in self.watchers:
+    def _tell(self, event: dict[str, Any], key: Key | None = None) -> None:
+        """Whoever watches the object; everybody where it is about none."""
+        for queue, (plural, namespace) in self.watchers.items():
+            about = key is None or (key[0] == plural and namespace in ("", key[1]))
+            if about and not self.mute:
                 queue.put_nowait(json.dumps(event).encode() + b"\n")
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
@@ -172,7 +174,7 @@ class FakeApiServer:
             namespace, parts = parts[1], parts[2:]
         plural, name = parts[0], parts[1] if len(parts) > 1 else ""
         if verb == "WATCH":
-            return await self._watch(request, plural)
+            return await self._watch(request, plural, namespace)
         if request.method == "GET" and not name:
             return self._list(plural, namespace, query)
         body = await request.json() if request.can_read_body else None
@@ -194,7 +196,7 @@ class FakeApiServer:
         items = [self.objects[key] for key in names[start : start + limit]]
         return web.json_response({"metadata": metadata, "items": items})
 
-    async def _watch(self, request: web.Request, plural: str) -> web.StreamResponse:
+    async def _watch(self, request: web.Request, plural: str, namespace: str) -> web.StreamResponse:
         since = int(request.query["resourceVersion"])
         if since < self.compacted:
             return status(410, "Expired", "too old resource version")
@@ -202,16 +204,16 @@ class FakeApiServer:
         await response.prepare(request)
         queue: asyncio.Queue[bytes | None] = asyncio.Queue()
         for version, kind, key, raw in self.history:
-            if version > since and key[0] == plural:
+            if version > since and key[0] == plural and namespace in ("", key[1]):
                 queue.put_nowait(json.dumps({"type": kind, "object": raw}).encode() + b"\n")
-        self.watchers.add(queue)
+        self.watchers[queue] = (plural, namespace)
         try:
             while (line := await queue.get()) is not None:
                 # Two writes a line: clients must put lines together themselves.
                 await response.write(line[:7])
                 await response.write(line[7:])
         finally:
-            self.watchers.discard(queue)
+            del self.watchers[queue]
         return response
 
     def _object(self, method: str, key: Key, body: Any) -> web.Response:
