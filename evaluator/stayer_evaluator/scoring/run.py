@@ -31,6 +31,8 @@ def estimate(values: Sequence[float]) -> Estimate | None:
     """
     if not values:
         return None
+    if min(values) == max(values):  # every sample is alike
+        return Estimate(mean=values[0], low=values[0], high=values[0], count=len(values))
     rng = random.Random(len(values))  # noqa: S311 (statistics, not secrets)
     means = sorted(fmean(rng.choices(values, k=len(values))) for _ in range(RESAMPLES))
     low, high = means[int(0.025 * RESAMPLES)], means[int(0.975 * RESAMPLES) - 1]

@@ -67,6 +67,14 @@ def test_intervals_contain_the_mean_and_are_repeatable():
     assert estimate([]) is None
 
 
+def test_tasks_that_are_all_alike_leave_no_doubt():
+    for values in ([0.1], [0.1, 0.1, 0.1], [1.0] * 50):
+        interval = estimate(values)
+
+        assert (interval.low, interval.mean, interval.high) == (values[0],) * 3
+        assert interval.count == len(values)
+
+
 @pytest.mark.parametrize(("n", "c", "k"), [(5, 2, 1), (5, 2, 3), (4, 0, 2), (4, 4, 4), (6, 5, 3)])
 def test_pass_at_k_equals_the_share_of_subsets_with_a_success(n, c, k):
     subsets = list(combinations(range(n), k))
