@@ -35,7 +35,6 @@ def load_demo() -> ModuleType:
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
     loader.exec_module(module)
-    module.use_store()
     return module
 
 
