@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -27,11 +28,9 @@ def missing() -> dict[str, str]:
         reasons["cluster"] = "no cluster (make test starts one)"
     if find_helm() is None:
         reasons["helm"] = "no helm (make cluster-up brings one)"
+    if shutil.which("node") is None:
+        reasons["node"] = "no node (apt install nodejs)"
     return reasons
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "helm: renders the chart; needs the helm program")
 
 
 def pytest_report_header() -> list[str]:
