@@ -167,7 +167,12 @@ class TestWithoutUserNamespaces:
             probes = uids(operator.probe_pods(place))
             assert len(probes) == 3
             run = operator.served.apply(run_manifest([NOP], taskset=TASKSET))
-            run.wait(lambda run: condition(run.document() or {}, "Accepted"), "a condition", 30)
+            until(
+                lambda: condition(run.document() or {}, "Accepted"),
+                "a condition",
+                30,
+                lambda: f"{run.document()}\n{operator.log.read_text()[-5000:]}",
+            )
             refused(run)
 
         # A restarted operator finds the pods and makes none.
