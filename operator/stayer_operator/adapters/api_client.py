@@ -52,7 +52,9 @@ class ClientLimits:
     connect_seconds: float = 10.0
     retry_seconds: float = 60.0  # how long 429 is waited for before it becomes an error
     concurrency: int = 32  # requests under way at once; watches are not counted
-    watch_pause: float = 0.05  # a first event is told at once; what follows closely, together
+    # After an event the stream is left alone this long, so that what follows closely is read and
+    # worked on together: half the CPU of one by one. A first event is told at once.
+    watch_pause: float = 0.2
 
 
 class ApiClient:
@@ -171,7 +173,7 @@ class ApiClient:
                     for line in complete:
                         yield line
                     if complete:
-                        await asyncio.sleep(self._limits.watch_pause)
+                        await _pause(response, self._limits.watch_pause)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise ClusterUnavailable(f"WATCH {path}: {_say(error)}") from error
 
@@ -181,6 +183,16 @@ class ApiClient:
         if (pause := retry_after(response)) is not None:
             self._bucket.hold(pause)
         raise refusal(response.status, await response.read(), f"WATCH {path}")
+
+
+async def _pause(response: aiohttp.ClientResponse, seconds: float) -> None:
+    """Leave what comes to the kernel for a while: it is read, decrypted and told at once then."""
+    protocol = response.connection.protocol if response.connection is not None else None
+    if protocol is None:
+        return
+    protocol.pause_reading()
+    await asyncio.sleep(seconds)
+    protocol.resume_reading()
 
 
 def _say(error: BaseException) -> str:
