@@ -141,7 +141,10 @@ def test_a_sidecar_hears_sigterm_before_its_program_can() -> None:
         while not (found := children.read_text().split()):
             time.sleep(0.001)
         grandchildren = Path(f"/proc/{found[0]}/task/{found[0]}/children")
-        while not grandchildren.read_text().split():
+        while not (program := grandchildren.read_text().split()):
+            time.sleep(0.001)
+        # Until then it is a copy of the shell, which may still hear the signal in its place.
+        while Path(f"/proc/{program[0]}/comm").read_text() != "sleep\n":
             time.sleep(0.001)
         os.kill(int(found[0]), signal.SIGTERM)
         assert unshare.wait(10) == 143
