@@ -31,6 +31,10 @@ EXPIRED = frozenset({"ExpiredToken", "ExpiredTokenException", "TokenRefreshRequi
 DENIED = frozenset(
     {"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "AllAccessDisabled"}
 )
+NO_CREDENTIALS = (
+    botocore.exceptions.NoCredentialsError,
+    botocore.exceptions.PartialCredentialsError,
+)
 MISSING = frozenset({"NoSuchKey", "404", "NotFound"})
 DELETE_AT_ONCE = 1000
 
@@ -111,6 +115,11 @@ class S3Store:
             return call(self._connect())
         except botocore.exceptions.ClientError as error:
             raise self._trouble(key, error) from error
+        except NO_CREDENTIALS as error:
+            raise AccessDenied(
+                f"{key}: {error}; accepted: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "
+                "another way in which boto3 finds credentials"
+            ) from error
         except (botocore.exceptions.BotoCoreError, OSError) as error:
             raise StoreError(f"{key}: {type(error).__name__}: {error}") from error
 

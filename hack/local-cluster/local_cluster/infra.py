@@ -142,6 +142,9 @@ def describe_environment(places: Places, registry_port: int) -> dict[str, str]:
         "STAYER_REGISTRY": f"127.0.0.1:{registry_port}",
         "STAYER_S3_ENDPOINT": f"http://{S3_ADDRESS}:{S3_PORT}",
         "STAYER_S3_ACCESS_KEY": credentials.access_key,
+        # Under the names that every S3 program knows.
+        "AWS_ACCESS_KEY_ID": credentials.access_key,
+        "AWS_SECRET_ACCESS_KEY": credentials.secret_key,
         "STAYER_S3_SECRET_KEY": credentials.secret_key,
         "STAYER_S3_BUCKET": BUCKET,
         "STAYER_PROMETHEUS_URL": f"http://{PROMETHEUS_ADDRESS}:{PROMETHEUS_PORT}",

@@ -32,10 +32,6 @@ __all__ = ["TaskRecord", "open_store"]
 Document = dict[str, Any]
 T = TypeVar("T")
 READS_AT_ONCE = 16
-LOCAL_KEYS = {
-    "AWS_ACCESS_KEY_ID": "STAYER_S3_ACCESS_KEY",
-    "AWS_SECRET_ACCESS_KEY": "STAYER_S3_SECRET_KEY",
-}
 SNAPSHOT_FIELDS = (
     "snapshot", "time", "round", "step", "files", "bytes", "implemented", "adjudicated", "cleared",
     "regressions", "recoveries",
@@ -43,13 +39,7 @@ SNAPSHOT_FIELDS = (
 
 
 def open_store() -> MutableStore:
-    """The store of the environment. Raises CliError naming every variable that is wrong.
-
-    Keys are boto3's to find; where none are set, those that the local cluster names are taken.
-    """
-    for theirs, ours in LOCAL_KEYS.items():
-        if os.environ.get(ours):
-            os.environ.setdefault(theirs, os.environ[ours])
+    """The store of the environment. Raises CliError naming every variable that is wrong."""
     try:
         return connect_s3(StoreSettings.from_env(os.environ))
     except SettingsError as error:
