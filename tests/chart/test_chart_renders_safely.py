@@ -118,11 +118,21 @@ def test_the_account_of_trial_pods_has_no_rights() -> None:
     assert set(subjects) == {"stayer-operator", "stayer-relay"}
 
 
-def test_trial_pods_are_denied_everything_before_any_run() -> None:
-    policy = pick(render(**USED), "NetworkPolicy", "stayer-trials-deny", "stayer-runs")["spec"]
+def test_trial_pods_reach_only_relay_and_progress_before_and_after_their_run() -> None:
+    policy = pick(render(**USED), "NetworkPolicy", "stayer-trials", "stayer-runs")["spec"]
     assert policy["policyTypes"] == ["Ingress", "Egress"]
-    assert "egress" not in policy
     assert "ingress" not in policy
+    reached = {}
+    for rule in policy["egress"]:
+        [peer], [port] = rule["to"], rule["ports"]
+        assert peer["namespaceSelector"]["matchLabels"] == {names.LABEL_NAMESPACE_NAME: NAMESPACE}
+        component = peer["podSelector"]["matchLabels"].pop(names.LABEL_COMPONENT)
+        assert peer["podSelector"]["matchLabels"] == {names.LABEL_APP: names.APP}
+        reached[component] = port
+    assert reached == {
+        names.COMPONENT_RELAY: {"protocol": "TCP", "port": 8088},
+        names.COMPONENT_OPERATOR: {"protocol": "TCP", "port": 8087},
+    }
     assert policy["podSelector"]["matchExpressions"] == [
         {"key": names.LABEL_TRIAL_UID, "operator": "Exists"}
     ]
