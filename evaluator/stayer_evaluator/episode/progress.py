@@ -35,7 +35,14 @@ class ProgressSender:
         self._current = current
         self._interval = interval
         self._last: ProgressReport | None = None
-        self._client = httpx.AsyncClient(base_url=url, timeout=TIMEOUT, transport=transport)
+        # Neither a proxy of the image's environment nor, without TLS, any certificates.
+        self._client = httpx.AsyncClient(
+            base_url=url,
+            timeout=TIMEOUT,
+            transport=transport,
+            trust_env=False,
+            verify=bool(url) and not url.startswith("http:"),
+        )
 
     async def run(self) -> None:
         """Until cancelled."""
