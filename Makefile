@@ -9,6 +9,8 @@ CLUSTER := hack/local-cluster/cluster
 # The first is resolved first, and the others must agree with it.
 EXTRAS := dev operator evaluator cli
 UPGRADE ?=
+# Large packages that few processes import.
+RARELY := /(cfnlint|grimp|kubernetes|moto|mypy|networkx|pip|samtranslator|setuptools|sympy)/
 # Where a cluster of your own is used, nothing is brought up or down.
 ifdef STAYER_KUBECONFIG
 WITH_CLUSTER := export KUBECONFIG="$$STAYER_KUBECONFIG";
@@ -21,13 +23,15 @@ help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
 
 # The lock's date is the environment's: a changed lock is installed again. uv installs several
-# times faster than the pip of older machines.
+# times faster than the pip of older machines. It compiles nothing, and where Python may write no
+# bytecode every process would compile all that it imports: tests start hundreds.
 .venv/installed: requirements/dev.txt requirements/tools.txt pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv \
 	  || { echo "python3 -m venv failed; on Debian: apt install python3-venv"; exit 1; }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/tools.txt
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements/dev.txt
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m compileall -q -j 0 -x '$(RARELY)' .venv/lib
 	@touch $@
 
 .PHONY: venv
@@ -43,7 +47,7 @@ test: .venv/installed ## Every test, those on the local cluster included (starts
 
 .PHONY: test-unit
 test-unit: .venv/installed ## The fast tests: no cluster
-	@$(BIN)/pytest -q -m "not cluster"
+	@$(BIN)/pytest -q -m "not cluster" -n auto --dist loadfile
 
 # Go and helm are the machine's or, once it is up, the local cluster's; `make test` brings both and
 # runs these two checks as tests.

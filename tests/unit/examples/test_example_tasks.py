@@ -95,9 +95,13 @@ class ExampleTask:
             gold = str(self.root / "gold_patches" / f"{unit}.diff")
             subprocess.run(["git", "apply", gold], cwd=workspace, env=environment(), check=True)
 
-    def run(self, workspace: Path, unit: str = "") -> dict[str, bool]:
-        """Case id → passed, of one unit or of all; from the runner's own output."""
-        env = environment(TEST_DIR=str(self.root / "tests"), STAYER_UNIT=unit)
+    def run(self, workspace: Path, unit: str = "", *, enough: str = "") -> dict[str, bool]:
+        """Case id → passed, of one unit or of all; from the runner's own output. With `enough`
+        as an option of pytest it may end early.
+        """
+        env = environment(
+            TEST_DIR=str(self.root / "tests"), STAYER_UNIT=unit, PYTEST_ADDOPTS=enough
+        )
         done = subprocess.run(
             ["bash", str(self.root / "run-tests.sh")],
             cwd=workspace,
@@ -295,7 +299,7 @@ def test_a_unit_needs_its_own_gold_and_no_more(name, unit, tmp_path):
     task = load(name)
     before = [other for other in task.order if other in task.ancestors(unit)]
     workspace = task.workspace(before, tmp_path)
-    without = task.run(workspace, unit)
+    without = task.run(workspace, unit, enough="--exitfirst")
     assert without
     assert not all(without.values())
     task.apply([unit], workspace)
