@@ -20,8 +20,8 @@ CAPACITY = {"cpu": "64", "memory": "256Gi", "pods": "110", "ephemeral-storage": 
 # Milliseconds in a state, and up to how many in all when they vary.
 STARTING = (500, 1500)
 RUNNING = (500, 1500)
-AGENT_WORKS = (3000, 6000)
-ADJUDICATOR_WORKS = (10000, 14000)
+AGENT_WORKS = (5000, 15000)
+ADJUDICATOR_WORKS = (30000, 50000)
 
 AGENT_SAYS = {"kind": "end", "failure_mode": "none", "rounds": 1, "snapshots_taken": 4}
 ADJUDICATOR_SAYS = {
