@@ -18,7 +18,7 @@ from makers_cluster import RUNS, SYSTEM, Api, Document, Installed, pods_path, un
 from makers_store import free_port
 
 ACCOUNT = "stayer-trial"
-DENY = "stayer-trials-deny"
+OURS = "stayer-trials"
 TRIAL_PODS = {"matchExpressions": [{"key": "stayer.dev/trial-uid", "operator": "Exists"}]}
 
 
@@ -47,8 +47,8 @@ def run_namespace(api: Api, name: str) -> Iterator[str]:
     accounts = f"/api/v1/namespaces/{name}/serviceaccounts"
     try:
         api.post(accounts, {"metadata": {"name": ACCOUNT}, "automountServiceAccountToken": False})
-        deny = api.call("GET", policies_path(RUNS, DENY)).json()["spec"]
-        api.post(policies_path(name), make_policy(name, DENY, **deny))
+        ours = api.call("GET", policies_path(RUNS, OURS)).json()["spec"]
+        api.post(policies_path(name), make_policy(name, OURS, **ours))
         api.post(policies_path(SYSTEM), _relay_policy(name))
         until(lambda: api.find(f"{accounts}/default"), "the namespace's default account", 30)
         yield name
