@@ -136,14 +136,14 @@ def second_operator(installed: Installed) -> Iterator[None]:
             api.post(f"{RBAC}/{kind}", body)
         api.post(pods_path(SYSTEM), _second_pod(installed))
         until(
-            lambda: '"event": "ready"' in installed.log(SYSTEM, SECOND, "operator", 500),
+            lambda: '"event":"ready"' in installed.log(SYSTEM, SECOND, "operator", 500),
             "a second operator that is ready",
             60,
             lambda: installed.log(SYSTEM, SECOND, "operator", 20),
         )
         yield
         said = installed.log(SYSTEM, SECOND, "operator", 5000)
-        assert '"event": "applied"' in said, "the second operator did nothing"
+        assert '"event":"applied"' in said, "the second operator did nothing"
         pod = api.find(pods_path(SYSTEM, SECOND))
         assert pod is not None
         assert pod["status"]["containerStatuses"][0]["restartCount"] == 0, said[-3000:]

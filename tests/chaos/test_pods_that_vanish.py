@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
+import signal
 
 import pytest
 
 from makers_chaos import WORKER, finish_with_evidence, pod_of, scripted, wait_for_snapshots
-from makers_cluster import Installed, pods_path, run_manifest, until
-from makers_faults import Audit
+from makers_cluster import Installed, Run, pods_path, run_manifest, until
+from makers_faults import Audit, find_process, send
 from makers_outcome import (
     Outcome,
     column_of,
@@ -69,27 +69,20 @@ def under_test(prefix: str) -> set[str]:
     return begun - keys
 
 
-BOMB = """\
-import ctypes as c
-libc = c.CDLL(None)
-libc.shmat.restype = c.c_void_p
-for _ in range(64):
-    at = libc.shmat(libc.shmget(0, 2**24, 0o1600), None, 0)
-    at and c.memset(c.c_void_p(at), 1, 2**24)
-"""
-PLANT = f"cat >> durations/text.py <<END\n{BOMB}END"
-KILLER = scripted(
-    "killer",
+# On the third snapshot, which is queue entry 3, importing the first unit takes for ever.
+LATE = "import time; time.sleep(3600)"
+STUBBORN = scripted(
+    "stubborn",
     f"""\
 steps:
   - applyDiff: {{unit: duration-text}}
-  - run:
-      command: [bash, -c, {json.dumps(PLANT)}]
-  - run: {{command: [bash, -c, "sed -i '/^import ctypes/,$d' durations/text.py"]}}
+  - run: {{command: [bash, -c, "echo '{LATE}' >> durations/text.py"]}}
+  - run: {{command: [bash, -c, "sed -i '$d' durations/text.py"]}}
   - applyDiff: {{unit: duration-words}}
   - applyDiff: {{unit: retry-schedule}}
 """,
 )
+LOST = f"{3:08d}"
 PEACEFUL = scripted(
     "peaceful",
     """\
@@ -99,16 +92,20 @@ steps:
   - applyDiff: {unit: retry-schedule}
 """,
 )
-SMALL = {"adjudicator": {"resources": {"limits": {"memory": "256Mi"}}}}
 
 
 def test_a_checkpoint_that_kills_its_grader(installed: Installed) -> None:
+    """Each time its tests run, the task container of the adjudicator pod dies under them."""
     audit = Audit()
-    run = installed.apply(run_manifest([KILLER, PEACEFUL], taskset=TASKSET, podTemplates=SMALL))
+    run = installed.apply(run_manifest([STUBBORN], taskset=TASKSET))
+    run.wait(lambda run: run.attempts(), "its trial", 60)
+    for start in (1, 2):
+        kill_the_grader(run, run.only()["spec"]["prefix"], start)
+    [killer] = finish_with_evidence(run, audit)
+    [peaceful] = finish_with_evidence(
+        installed.apply(run_manifest([PEACEFUL], taskset=TASKSET)), audit
+    )
 
-    found = {e.results.agent: e for e in finish_with_evidence(run, audit)}
-
-    killer, peaceful = found["killer"], found["peaceful"]
     assert [verdict.grader_lost for verdict in killer.verdicts] == [
         False, False, True, False, False, False,
     ]  # fmt: skip
@@ -124,3 +121,15 @@ def test_a_checkpoint_that_kills_its_grader(installed: Installed) -> None:
     by_tree = {column.tree: column for column in b.columns}
     for column in a.columns[3:]:
         assert column.states == by_tree[column.tree].states
+
+
+def kill_the_grader(run: Run, prefix: str, start: int) -> None:
+    """SIGKILL PID 1 of the task container during the `start`th test of checkpoint LOST."""
+    until(
+        lambda: f"{LOST}.try{start}" in list_keys(f"{prefix}verdicts/"),
+        f"start {start} of the checkpoint",
+        180,
+    )
+    pod = pod_of(run, "adjudicator")
+    until(lambda: find_process(pod, "/tests/duration-text"), "its tests running", 60)
+    assert send(pod, "/stayer/bin/runner", signal.SIGKILL) is not None
