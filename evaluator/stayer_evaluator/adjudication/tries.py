@@ -1,8 +1,9 @@
 """How often a checkpoint was begun: one that kills its grader twice is given up (design.md §4).
 
 A start is marked create-only before anything of the snapshot runs. A start that ended because its
-pod was told to stop, with the runner alive to say so, is forgiven by a second mark: the candidate
-had no part in it.
+pod was told to stop, with the runner alive to say so, is forgiven by a second mark: mostly the
+candidate had no part in it. Not always: the kubelet evicts a pod whose tests overran a volume, and
+gives the runner two seconds to say that it is being stopped. So forgiveness has its end.
 """
 
 from stayer_evaluator.records.queue import Writer
@@ -11,8 +12,9 @@ from stayer_evaluator.storage.store import ObjectExists, ObjectMissing, ObjectSt
 
 #: Starts without an end after which the snapshot is given up.
 MAX_LOST = 2
-#: No honest history is longer: pods of a trial are replaced only a few times.
-_MAX_STARTS = 50
+#: All starts of a snapshot, forgiven ones too. More than a trial's pods are replaced by default for
+#: infrastructure's sake (infraRetries: 5), so an honest history is hardly longer.
+MAX_STARTS = 8
 
 
 class Tries:
@@ -26,9 +28,9 @@ class Tries:
         self._begun: dict[int, int] = {}
 
     async def begin(self, number: int) -> bool:
-        """Mark a start on queue entry `number`; False when it was lost too often already."""
+        """Mark a start on queue entry `number`; False when too many were lost, or made at all."""
         lost = 0
-        for start in range(1, _MAX_STARTS + 1):
+        for start in range(1, MAX_STARTS + 1):
             try:
                 await self.store.create(self.keys.started(number, start), self._mark)
             except ObjectExists:
