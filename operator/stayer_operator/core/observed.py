@@ -165,7 +165,6 @@ class TrialObject:
     run: str
     run_uid: str
     kind: TrialKind
-    labels: Mapping[str, str] = field(default_factory=dict)
     spec: Mapping[str, Any] = field(default_factory=dict)
     status: Mapping[str, Any] = field(default_factory=dict)
 

@@ -4,10 +4,12 @@ get the API's defaults: what a server sends is never a reason to fail.
 
 import calendar
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
+
+import orjson
 
 from stayer_evaluator.records.outcomes import Role, TrialKind
 from stayer_operator.api import names
@@ -46,7 +48,6 @@ def pod_view(raw: Raw) -> PodView:
     metadata, spec, status = _parts(raw)
     labels: Raw = metadata.get("labels") or {}
     match = _POD_NAME.match(metadata.get("name", ""))
-    scheduled = status.get("conditions") or ()
     return PodView(
         **_identity(metadata),
         trial=match["trial"] if match else labels.get(names.LABEL_TRIAL, ""),
@@ -61,7 +62,7 @@ def pod_view(raw: Raw) -> PodView:
         reason=status.get("reason") or "",
         message=status.get("message") or "",
         started=parse_time(status.get("startTime")),
-        conditions=tuple(_condition(condition) for condition in scheduled),
+        conditions=tuple(_conditions(status)),
         containers=tuple(_containers(status)),
     )
 
@@ -78,10 +79,22 @@ def trial_object(raw: Raw) -> TrialObject:
         run=spec.get("runName") or owner.get("name", ""),
         run_uid=spec.get("runUID") or owner.get("uid", ""),
         kind=TrialKind(spec.get("kind") or TrialKind.ATTEMPT),
-        labels=metadata.get("labels") or {},
-        spec=spec,
+        spec={name: _same(name, value) for name, value in spec.items()},
         status=status,
     )
+
+
+def _same(name: str, value: Any) -> Any:
+    """One object for equal parts of many Trials' specs: a thousand of a run differ in little."""
+    return _parsed(orjson.dumps(value)) if name in _ALIKE else value
+
+
+_ALIKE = frozenset({"task", "timeouts", "images", "podTemplates"})
+
+
+@lru_cache(maxsize=1024)
+def _parsed(text: bytes) -> Any:
+    return orjson.loads(text)
 
 
 def run_object(raw: Raw) -> RunObject:
@@ -148,14 +161,17 @@ def _role(labels: Raw) -> Role:
     return _ROLES.get(labels.get(names.LABEL_ROLE, ""), Role.AGENT)
 
 
-def _condition(raw: Raw) -> PodCondition:
-    return PodCondition(
-        type=raw.get("type", ""),
-        status=raw.get("status", ""),
-        reason=raw.get("reason") or "",
-        message=raw.get("message") or "",
-        since=parse_time(raw.get("lastTransitionTime")) or 0.0,
-    )
+def _conditions(status: Raw) -> Iterator[PodCondition]:
+    """Those that somebody reads."""
+    for raw in status.get("conditions") or ():
+        if raw.get("type") in ("PodScheduled", "DisruptionTarget"):
+            yield PodCondition(
+                type=raw["type"],
+                status=raw.get("status", ""),
+                reason=raw.get("reason") or "",
+                message=raw.get("message") or "",
+                since=parse_time(raw.get("lastTransitionTime")) or 0.0,
+            )
 
 
 def _containers(status: Raw) -> list[ContainerView]:

@@ -52,6 +52,13 @@ class Ledger:
         """The notes, None when the Trial was not met."""
         return self._notes.get(uid)
 
+    def close(self, uid: str) -> None:
+        """The Trial has ended and its pods are gone: it never has others."""
+        notes = self._notes.get(uid)
+        if notes is not None:
+            for names in (notes.posted, notes.tried, notes.seen):
+                names.clear()
+
     def forget(self, uid: str) -> None:
         """The Trial is gone."""
         self._notes.pop(uid, None)

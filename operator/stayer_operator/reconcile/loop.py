@@ -249,6 +249,8 @@ class ReconcileLoop:
             subject = Subject(
                 kind=names.TRIAL_KIND, namespace=key.namespace, name=key.name, uid=trial.uid
             )
+            if view.is_terminal and not view.pods:
+                self._ledger.close(trial.uid)
         await self._carry_out(decision, subject)
         return decision
 
