@@ -112,10 +112,18 @@ def ensure_network(places: Places) -> None:
 def restore_network(before: Before) -> list[str]:
     """Remove our links and put the machine's settings back; return what could not be done."""
     trouble: list[str] = []
-    for link in OUR_LINKS:
+    # Links of pods whose network outlives them for a while would outlive their bridge, too.
+    ports = [port.name for link in OUR_LINKS for port in bridge_ports(link)]
+    for link in (*ports, *OUR_LINKS):
         if Path(f"/sys/class/net/{link}").exists():
             result = try_command(["ip", "link", "delete", link])
             trouble += [result.stderr.strip()] if result.returncode else []
     for name, value in before.sysctls.items():
         (Path("/proc/sys") / name).write_text(value)
     return trouble
+
+
+def bridge_ports(link: str, devices: Path = Path("/sys/class/net")) -> list[Path]:
+    """The links that are plugged into a bridge of ours; none where there is no such bridge."""
+    ports = devices / link / "brif"
+    return sorted(ports.iterdir()) if ports.is_dir() else []
