@@ -304,6 +304,18 @@ CASES: list[tuple[str, TrialView, str, TrialPhase | None]] = [
         None,
     ),
     (
+        "evidence is read before a refusal ends a trial of a suspended run",
+        pair("at work", "refused", AT_WORK, run=SUSPEND),
+        "unread",
+        None,
+    ),
+    (
+        "a refusal ends a trial of a suspended run",
+        pair("at work", "refused", AT_WORK, run=SUSPEND, results=MISSING),
+        "refused",
+        TrialPhase.FAILED,
+    ),
+    (
         "a cancelled run ends its trials",
         pair("at work", "at work", AT_WORK, run=CANCEL),
         "cancelled",

@@ -45,7 +45,8 @@ def _is_settled(view: TrialView) -> bool:
         or view.trial.deleted
         or run is None
         or run.cancel
-        or (run.suspend and view.has_pods)
+        # A refusal is judged before a suspend and ends the trial, which needs the evidence.
+        or (run.suspend and view.has_pods and refused(view) is None)
     )
 
 
