@@ -286,6 +286,12 @@ CASES: list[tuple[str, TrialView, str, TrialPhase | None]] = [
         None,
     ),
     (
+        "a successor that has not begun when its predecessor's end is heard of",
+        pair("unscheduled", "at work", DRAINING),
+        "superseded",
+        None,
+    ),
+    (
         "a released pair waits for its back-off",
         make_view(status=released(not_before=NOW + 20), admitted=True),
         "pods_missing",

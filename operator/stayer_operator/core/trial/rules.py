@@ -101,12 +101,16 @@ def refused(view: TrialView) -> Plan | None:
 
 
 def superseded(view: TrialView) -> Plan | None:
-    """Pods of earlier incarnations still live: they are asked to go.
+    """Pods of earlier incarnations still live, or one that has not begun and is not needed any
+    more: they are asked to go.
 
     The pods of a suspended run keep their own grace, for a last snapshot.
     """
-    live = [pod for role in view.roles for pod in role.older if not view.is_over(pod)]
-    asked = [pod for pod in live if pod.deletion is None]
+    unwanted = [pod for role in view.roles for pod in role.older]
+    if view.agent is not None and view.agent.pod is not None and not view.agent_needed:
+        # An older recorder's word came late. A successor at work finds the end itself, and goes.
+        unwanted += [view.agent.pod] if view.agent.pod.phase == "Pending" else []
+    asked = [pod for pod in unwanted if pod.deletion is None and not view.is_over(pod)]
     if not asked:
         return None
     reason = view.status.reason(TrialCondition.ADMITTED)
