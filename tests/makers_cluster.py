@@ -253,7 +253,7 @@ def condition(document: Document, kind: str) -> str:
 def reason(document: Document, kind: str) -> str:
     """Reason of a condition, empty where there is none."""
     conditions = (document.get("status") or {}).get("conditions") or ()
-    return next((str(c["reason"]) for c in conditions if c["type"] == kind), "")
+    return next((str(c.get("reason", "")) for c in conditions if c["type"] == kind), "")
 
 
 def phase(trial: Document) -> str:
