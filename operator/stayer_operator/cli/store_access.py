@@ -202,7 +202,7 @@ def _line(trial: Document, results: TrialResults | None) -> TrialLine:
         snapshots_taken=results.snapshots_taken if results else status.get("snapshotsTaken", 0),
         snapshots_adjudicated=results.snapshots_adjudicated if results else 0,
         canaries_run=results.canaries_run if results else 0,
-        infra_restarts=status.get("infraRestarts", 0),
+        infra_restarts=results.infra_restarts if results else status.get("infraRestarts", 0),
         seconds=_seconds(results),
     )
 

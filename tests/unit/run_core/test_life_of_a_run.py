@@ -32,6 +32,8 @@ class TestEnd:
         assert world.condition("Complete")["status"] == "True"
         assert world.status["completionTime"]
         assert len(report(world).trials) == 4
+        # No model is null, as in trial.json, not the name that the matrix gives it.
+        assert {line.model for line in report(world).trials} == {None}
 
     def test_a_run_without_any_valid_result_failed(self):
         world = make_world()

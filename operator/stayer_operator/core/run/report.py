@@ -10,6 +10,7 @@ from stayer_operator.api.run import RunSpec
 from stayer_operator.core.run.assess import Assessment
 from stayer_operator.core.run.cells import AttemptKey
 from stayer_operator.core.run.census import Census
+from stayer_operator.core.run.expand import NO_MODEL
 from stayer_operator.core.run.view import TrialSummary
 
 MISSING = "Missing"  # phase of an attempt that never had a Trial
@@ -44,7 +45,7 @@ def _line(
         trial=trial.name if trial is not None else "",
         task=key.task,
         agent=key.agent,
-        model=key.model,
+        model=None if key.model == NO_MODEL else key.model,
         loop=key.loop,
         attempt=key.attempt,
         phase=trial.phase.value if trial is not None else MISSING,
