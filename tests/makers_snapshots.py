@@ -129,15 +129,17 @@ def collect(
     *,
     excludes: Filter = EVERYTHING,
     limits: Limits | None = None,
+    settled: bool = True,
 ) -> Collected:
-    """One look at `root`, settled."""
+    """One look at `root`; settled: what has just been written is read again."""
 
     async def go() -> Collected:
         collector = Collector(root, excludes, limits)
         try:
             collected = await collector.collect(PackStore(store or MemoryStore(), KEYS.pack))
             assert collected is not None
-            await collector.settle(collected)
+            if settled:
+                await collector.settle(collected)
             return collected
         finally:
             collector.close()

@@ -150,7 +150,10 @@ def test_pod_names_are_read(pod: str, trial: str, role: Role, incarnation: int) 
     assert (found.trial, found.role, found.incarnation) == (trial, role, incarnation)
 
 
-@pytest.mark.parametrize("pod", ["demo", "demo-c-1", "demo-a-0", "demo-a-", "-a-1", "demo-a-01"])
+@pytest.mark.parametrize(
+    "pod",
+    ["demo", "demo-c-1", "demo-a-0", "demo-a-", "-a-1", "demo-a-01", "demo-a-1-x", "demo-a-1\n"],
+)
 def test_other_pods_are_rejected(pod: str) -> None:
     with pytest.raises(TokenRejected):
         trial_pod(Identity("lab", pod, "uid", "stayer-trial"))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import os
-import threading
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from makers_snapshots import Recorder, collect, problems
-from stayer_evaluator.snapshots.manifest import Tree, pieces_of
+from stayer_evaluator.snapshots.manifest import Node, Tree, pieces_of
 from stayer_evaluator.snapshots.pack import CHUNK, cut, unpack
 from stayer_evaluator.snapshots.reading import Reading
 from stayer_evaluator.snapshots.walk import Unread
@@ -31,40 +31,57 @@ def contents(store: MemoryStore, tree: Tree) -> set[bytes]:
     }
 
 
+def whole(store: MemoryStore, file: Node) -> bytes:
+    """The file's content, from its pieces."""
+    return b"".join(
+        cut(unpack(store.objects[p.pack][p.offset : p.offset + p.length]), p) for p in file.pieces
+    )
+
+
 @contextmanager
-def in_background(step: Callable[[], None]) -> Iterator[None]:
-    """Repeat `step` in a thread for as long as the body runs."""
-    stop = threading.Event()
+def meanwhile(program: str, *arguments: object) -> Iterator[None]:
+    """The body runs while another process repeats the program: a thread of ours would be held up
+    by the interpreter in just those moments that matter.
+    """
+    lines = "\n    ".join(program.strip().splitlines())
+    source = f"import os, sys, itertools\nfor number in itertools.count(1):\n    {lines}\n"
+    source += "    if number == 1:\n        print(flush=True)\n"
+    command = [sys.executable, "-c", source, *map(str, arguments)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"\n"
+        try:
+            yield
+            assert process.poll() is None, "it had ended before"
+        finally:
+            process.kill()
 
-    def loop() -> None:
-        while not stop.is_set():
-            step()
 
-    thread = threading.Thread(target=loop)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
+SWAP_LEAF = """
+secret, leaf, spare = sys.argv[1:]
+os.symlink(secret, spare)
+os.rename(spare, leaf)
+os.close(os.open(spare, os.O_WRONLY | os.O_CREAT))
+os.rename(spare, leaf)
+"""
+SWAP_PARENT = """
+folder, aside, link = sys.argv[1:]
+os.rename(folder, aside)
+os.rename(link, folder)
+os.rename(folder, link)
+os.rename(aside, folder)
+"""
 
 
 def test_w1_a_leaf_swapped_for_a_link_never_leaks_what_it_points_to(
     root: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "secret").write_bytes(SECRET)
-    leaf, spare = root / "leaf", root / "spare"
 
-    def swap() -> None:
-        spare.symlink_to(tmp_path / "secret")
-        spare.rename(leaf)
-        spare.write_bytes(b"harmless")
-        spare.rename(leaf)
-
-    with in_background(swap):
-        for _ in range(60):
+    with meanwhile(SWAP_LEAF, tmp_path / "secret", root / "leaf", root / "spare"):
+        for _ in range(100):
             store = MemoryStore()
-            assert SECRET not in contents(store, collect(root, store).tree)
+            assert SECRET not in contents(store, collect(root, store, settled=False).tree)
 
 
 def test_w1_a_parent_swapped_for_a_link_never_leads_outside(root: Path, tmp_path: Path) -> None:
@@ -76,16 +93,10 @@ def test_w1_a_parent_swapped_for_a_link_never_leads_outside(root: Path, tmp_path
     (folder / "file").write_bytes(b"harmless")
     link.symlink_to(outside)
 
-    def swap() -> None:
-        folder.rename(aside)
-        link.rename(folder)
-        folder.rename(link)
-        aside.rename(folder)
-
-    with in_background(swap):
-        for _ in range(60):
+    with meanwhile(SWAP_PARENT, folder, aside, link):
+        for _ in range(100):
             store = MemoryStore()
-            assert SECRET not in contents(store, collect(root, store).tree)
+            assert SECRET not in contents(store, collect(root, store, settled=False).tree)
 
 
 @pytest.mark.parametrize("kind", ["fifo", "folder", "link", "nothing"])
@@ -112,34 +123,35 @@ def test_w4_a_file_that_turns_into_something_else_before_it_is_read_is_absent(
     ] == ["vanished"] * 2
 
 
-def is_a_state(content: bytes, block: int) -> bool:
-    """Whether a file that is rewritten block by block, front to back, ever held this."""
-    rounds = [content[offset] for offset in range(0, len(content), block)]
-    return all(first in (rounds[0], (rounds[0] - 1) % 256) for first in rounds) and (
-        rounds == sorted(rounds, key=lambda number: number != rounds[0])
-    )
+COUNT_UP = """
+fd = os.open(sys.argv[1], os.O_WRONLY) if number == 1 else fd
+os.pwrite(fd, number.to_bytes(8, "big"), 0)
+os.pwrite(fd, number.to_bytes(8, "big"), int(sys.argv[2]))
+"""
+RESIZE = """
+size = int(sys.argv[2])
+os.truncate(sys.argv[1], (size, size // 2, 2 * size)[number % 3])
+"""
 
 
-def test_w9_a_file_that_never_holds_still_is_a_state_it_had_or_reported(root: Path) -> None:
+@pytest.mark.parametrize("size", [900_000, 3 * CHUNK], ids=["read at once", "read in chunks"])
+def test_w9_a_file_that_never_holds_still_is_a_state_it_had_or_reported(
+    root: Path, size: int
+) -> None:
+    """Its last bytes are written after its first: what a reader puts together from before and
+    after would have a newer end than beginning.
+    """
     path = root / "busy"
-    block, blocks = 1024, 200
-    path.write_bytes(bytes(block * blocks))
-    fd = os.open(path, os.O_WRONLY)
-    numbers = itertools.count(blocks)
+    path.write_bytes(bytes(size))
 
-    def rewrite_a_block() -> None:
-        number = next(numbers)
-        os.pwrite(fd, bytes([number // blocks % 256]) * block, number % blocks * block)
-
-    with in_background(rewrite_a_block):
+    with meanwhile(COUNT_UP, path, size - 8):
         for _ in range(20):
             store = MemoryStore()
             collected = collect(root, store)
-            (content,) = contents(store, collected.tree)
-            assert len(content) == block * blocks
-            unstable = problems(collected.reports) == {"busy": "unstable"}
-            assert unstable or is_a_state(content, block)
-    os.close(fd)
+            content = whole(store, collected.tree[b"busy"])
+            first, last = (int.from_bytes(content[at : at + 8], "big") for at in (0, size - 8))
+            assert len(content) == size
+            assert problems(collected.reports) == {"busy": "unstable"} or first in (last, last + 1)
 
 
 @pytest.mark.parametrize("size", [100, 3 * CHUNK])
@@ -148,16 +160,13 @@ def test_w9_growing_and_shrinking_files_are_stored_at_a_size_they_had(
 ) -> None:
     path = root / "moving"
     path.write_bytes(b"x" * size)
-    fd = os.open(path, os.O_WRONLY)
-    sizes = iter([size, size // 2, 2 * size] * 1_000_000)
 
-    with in_background(lambda: os.ftruncate(fd, next(sizes))):
+    with meanwhile(RESIZE, path, size):
         for _ in range(10):
             collected = collect(root)
             node = collected.tree[b"moving"]
             assert node.size == sum(piece.size for piece in node.pieces)
             assert node.size in (size // 2, size, 2 * size) or collected.reports
-    os.close(fd)
 
 
 def test_w10_a_forged_mtime_hides_no_change(root: Path) -> None:
