@@ -79,6 +79,7 @@ func target(p pod) (group, bool) {
 type watcher struct {
 	client  *http.Client
 	server  string
+	token   string
 	file    string
 	targets map[string]group
 	written []byte
@@ -86,7 +87,7 @@ type watcher struct {
 
 func (w *watcher) get(query url.Values) (*http.Response, error) {
 	// Read anew each time: the kubelet renews the token.
-	token, err := os.ReadFile(account + "token")
+	token, err := os.ReadFile(w.token)
 	if err != nil {
 		return nil, err
 	}
@@ -147,17 +148,21 @@ func (w *watcher) watch(version string) (string, error) {
 	events := json.NewDecoder(bufio.NewReader(response.Body))
 	for events.More() {
 		var event struct {
-			Type   string `json:"type"`
-			Object pod    `json:"object"`
+			Type   string          `json:"type"`
+			Object json.RawMessage `json:"object"`
 		}
 		if err := events.Decode(&event); err != nil {
 			return version, err
 		}
-		if event.Type == "ERROR" {
+		if event.Type == "ERROR" { // its object is a Status and no pod
 			return version, errExpired
 		}
-		version = event.Object.Metadata.ResourceVersion
-		w.update(event.Type, event.Object)
+		var p pod
+		if err := json.Unmarshal(event.Object, &p); err != nil {
+			return version, err
+		}
+		version = p.Metadata.ResourceVersion
+		w.update(event.Type, p)
 		if err := w.write(); err != nil {
 			return version, err
 		}
@@ -196,6 +201,18 @@ func (w *watcher) write() error {
 	return os.Rename(draft, w.file)
 }
 
+// step goes on from a version, "" to begin with, and returns the one to go on from after it.
+func (w *watcher) step(version string) (string, error) {
+	if version == "" {
+		return w.list()
+	}
+	version, err := w.watch(version)
+	if errors.Is(err, errExpired) {
+		return "", nil
+	}
+	return version, err
+}
+
 func newWatcher(file string) (*watcher, error) {
 	authority, err := os.ReadFile(account + "ca.crt")
 	if err != nil {
@@ -207,6 +224,7 @@ func newWatcher(file string) (*watcher, error) {
 	return &watcher{
 		client:  &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}},
 		server:  "https://" + strings.TrimSpace(host) + ":" + port,
+		token:   account + "token",
 		file:    file,
 		targets: map[string]group{},
 	}, nil
@@ -222,14 +240,7 @@ func main() {
 	}
 	version := ""
 	for {
-		if version == "" {
-			version, err = w.list()
-		} else {
-			version, err = w.watch(version)
-		}
-		if errors.Is(err, errExpired) {
-			version = ""
-		} else if err != nil {
+		if version, err = w.step(version); err != nil {
 			log.Print(err)
 			time.Sleep(time.Second)
 		}
