@@ -48,6 +48,9 @@ class MemoryStore:
     async def keys(self, prefix: str) -> list[str]:
         return sorted(key for key in self.objects if key.startswith(prefix))
 
+    async def sizes(self, prefix: str) -> dict[str, int]:
+        return {key: len(self.objects[key]) for key in await self.keys(prefix)}
+
     async def delete(self, keys: list[str]) -> None:
         for key in keys:
             self.objects.pop(key, None)

@@ -125,6 +125,9 @@ class RetryingMutableStore(RetryingStore[MutableStore]):
     async def keys(self, prefix: str) -> list[str]:
         return await self._repeat("list", lambda: self.inner.keys(prefix))
 
+    async def sizes(self, prefix: str) -> dict[str, int]:
+        return await self._repeat("list", lambda: self.inner.sizes(prefix))
+
     async def delete(self, keys: list[str]) -> None:
         await self._repeat("delete", lambda: self.inner.delete(keys))
 

@@ -98,6 +98,9 @@ class S3Store:
         _check(key, answer["Metadata"], hasher.hexdigest())
 
     async def keys(self, prefix: str) -> list[str]:
+        return list(await self.sizes(prefix))
+
+    async def sizes(self, prefix: str) -> dict[str, int]:
         return await self._run(prefix, lambda s3: self._list(s3, prefix))
 
     async def delete(self, keys: list[str]) -> None:
@@ -176,12 +179,15 @@ class S3Store:
         answer = s3.get_object(**self._address(key), Range=wanted)
         return answer["Body"].read(), answer.get("ContentRange", "")
 
-    def _list(self, s3: "S3Client", prefix: str) -> list[str]:
+    def _list(self, s3: "S3Client", prefix: str) -> dict[str, int]:
         pages = s3.get_paginator("list_objects_v2").paginate(
             Bucket=self.settings.bucket, Prefix=self.settings.prefix + prefix
         )
         start = len(self.settings.prefix)
-        return sorted(item["Key"][start:] for page in pages for item in page.get("Contents", []))
+        found = {
+            item["Key"][start:]: item["Size"] for page in pages for item in page.get("Contents", [])
+        }
+        return dict(sorted(found.items()))
 
     def _delete(self, s3: "S3Client", keys: list[str]) -> None:
         answer = s3.delete_objects(

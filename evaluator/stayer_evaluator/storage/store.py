@@ -58,5 +58,8 @@ class MutableStore(ObjectStore, Protocol):
     async def keys(self, prefix: str) -> list[str]:
         """All keys below the prefix, sorted. For people and pruning, never for truth."""
 
+    async def sizes(self, prefix: str) -> dict[str, int]:
+        """The same keys, each with its object's bytes."""
+
     async def delete(self, keys: list[str]) -> None:
         """Delete; missing keys are fine."""

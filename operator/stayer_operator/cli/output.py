@@ -40,6 +40,16 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Non
     Console(width=sum(widest) + 2 * len(columns) + 1, highlight=False).print(table)
 
 
+def size(count: int) -> str:
+    """Bytes for people, in powers of 1024: 812 B, 3.4 KiB, 27 MiB."""
+    amount, unit = float(count), "B"
+    for larger in ("KiB", "MiB", "GiB", "TiB"):
+        if amount < 1000:
+            break
+        amount, unit = amount / 1024, larger
+    return f"{amount:.1f} {unit}" if amount < 10 and unit != "B" else f"{amount:.0f} {unit}"
+
+
 def text(value: object) -> str:
     """A cell: a dash for nothing, three digits for fractions."""
     if value is None or value == "":

@@ -1,4 +1,4 @@
-"""`stayer storage`: prune."""
+"""`stayer storage`: report and prune."""
 
 import asyncio
 from typing import Annotated
@@ -6,17 +6,30 @@ from typing import Annotated
 import typer
 
 from stayer_evaluator.snapshots.prune import PrunePlan, plan_prune
+from stayer_evaluator.snapshots.usage import usage_by_prefix
 from stayer_evaluator.storage.store import MutableStore
 from stayer_operator.cli import store_access
 from stayer_operator.cli.errors import CliError
-from stayer_operator.cli.output import console, print_table
+from stayer_operator.cli.options import OutputFormat
+from stayer_operator.cli.output import Output, console, print_json, print_table, size
 
 app = typer.Typer(no_args_is_help=True, help="What lies in the object store.")
 
 
-@app.callback()
-def storage() -> None:
-    """Keeps `prune` a command of its own while it is the only one."""
+@app.command()
+def report(
+    prefix: Annotated[
+        str, typer.Argument(help="Only what lies below it, e.g. runs/<namespace>/.")
+    ] = "",
+    output: OutputFormat = Output.TABLE,
+) -> None:
+    """How much the evidence of each run and the bundle of each task take."""
+    found = usage_by_prefix(asyncio.run(store_access.open_store().sizes(prefix)))
+    if output is Output.JSON:
+        print_json([usage._asdict() for usage in found])
+        return
+    rows = [(u.prefix, u.trials, u.objects, size(u.bytes), size(u.states)) for u in found]
+    print_table(("PREFIX", "TRIALS", "OBJECTS", "BYTES", "OF THESE STATES"), rows)
 
 
 @app.command()
@@ -35,6 +48,7 @@ def prune(
         bool, typer.Option(help="Only workspace states go; verdicts, traces and results stay.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Delete; without it only say what.")] = False,
+    output: OutputFormat = Output.TABLE,
 ) -> None:
     """Delete the evidence of runs that have ended. Nothing brings it back."""
     plan = asyncio.run(
@@ -46,6 +60,9 @@ def prune(
             delete=yes,
         )
     )
+    if output is Output.JSON:
+        print_json({"deleted": yes, "objects": dict(plan.by_prefix)})
+        return
     print_table(("PREFIX", "OBJECTS"), plan.by_prefix)
     console.print("deleted" if yes else "nothing was deleted; --yes deletes them")
 

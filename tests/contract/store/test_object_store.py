@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import cast
 
 import pytest
 
@@ -16,7 +18,7 @@ from makers_store import (
     versitygw_endpoint,
 )
 from stayer_evaluator.storage.documents import CorruptObject
-from stayer_evaluator.storage.store import ObjectExists, ObjectMissing, ObjectStore
+from stayer_evaluator.storage.store import MutableStore, ObjectExists, ObjectMissing, ObjectStore
 
 KEY = f"runs/lab/demo-1a2b3c4d/demo-0123456789/packs/{'a' * 64}"
 OTHER = f"runs/lab/demo-1a2b3c4d/demo-0123456789/packs/{'b' * 64}"
@@ -42,9 +44,10 @@ def versitygw(keys: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         yield endpoint
 
 
-@pytest.fixture(
-    params=["memory", "relay", "moto", pytest.param("versitygw", marks=pytest.mark.cluster)]
-)
+VERSITYGW = pytest.param("versitygw", marks=pytest.mark.cluster)
+
+
+@pytest.fixture(params=["memory", "relay", "moto", VERSITYGW])
 def opener(request: pytest.FixtureRequest) -> OpenStore:
     match request.param:
         case "memory":
@@ -53,6 +56,14 @@ def opener(request: pytest.FixtureRequest) -> OpenStore:
             return open_relay
         case name:
             return s3_opener(request.getfixturevalue(name))
+
+
+@pytest.fixture(params=["memory", "moto", VERSITYGW])
+def mutable_opener(request: pytest.FixtureRequest) -> OpenStore:
+    """What operator and command line open."""
+    if request.param == "memory":
+        return open_memory
+    return s3_opener(request.getfixturevalue(request.param))
 
 
 def run(opener: OpenStore, scenario: Callable[[ObjectStore], Awaitable[None]]) -> None:
@@ -157,3 +168,27 @@ def test_a_range_beyond_the_end_is_an_error_never_less_data(
             await store.get_range(KEY, offset, length)
 
     run(opener, scenario)
+
+
+def test_keys_below_a_prefix_with_their_sizes_and_gone_once_deleted(
+    mutable_opener: OpenStore,
+) -> None:
+    prefix = f"runs/lab/listed-{uuid.uuid4().hex[:8]}/"
+
+    async def scenario(opened: ObjectStore) -> None:
+        store = cast("MutableStore", opened)
+        for number, name in enumerate(("b", "a/c", "a/b")):
+            await store.put(prefix + name, b"x" * number)
+        await store.put(prefix + "a/c", b"replaced")
+
+        sizes = await store.sizes(prefix)
+        assert list(sizes.items()) == [
+            (f"{prefix}a/b", 2),
+            (f"{prefix}a/c", 8),
+            (f"{prefix}b", 0),
+        ]
+        assert await store.keys(f"{prefix}a/") == [f"{prefix}a/b", f"{prefix}a/c"]
+        await store.delete([f"{prefix}a/b", f"{prefix}a/c", f"{prefix}never"])
+        assert await store.keys(prefix) == [f"{prefix}b"]
+
+    run(mutable_opener, scenario)
