@@ -82,6 +82,7 @@ class Runs:
     prying: Run
     off: Run
     preferred: Run
+    open: Run
 
 
 def task_digest() -> str:
@@ -91,8 +92,18 @@ def task_digest() -> str:
     return TaskRecord.from_bytes(data).digest
 
 
-def prying_agent(addresses: Addresses, digest: str) -> Document:
-    """Looks around, plants a spy for the adjudicator, works, and has the spy confess."""
+def looking_agent(addresses: Addresses, digest: str) -> Document:
+    """Looks around, and does nothing else."""
+    script = yaml.safe_dump({"steps": [_look()]}, width=10_000)
+    return _scripted("looking", script, addresses, digest)
+
+
+def _look() -> dict[str, Any]:
+    return run_step("python3", "-c", (SOURCES / "agent_probe.py").read_text())
+
+
+def _scripted(name: str, script: str, addresses: Addresses, digest: str) -> Document:
+    """An agent whose probe knows where to look."""
     probe = {
         "addresses": [*addresses.forbidden.values(), *addresses.allowed.values()],
         "name_servers": [addresses.name_server],
@@ -103,20 +114,26 @@ def prying_agent(addresses: Addresses, digest: str) -> Document:
         ],
         "gold": GOLD,
     }
+    return {
+        "name": name,
+        "harness": "scripted",
+        "script": script,
+        "env": [{"name": "AGENT_PROBE", "value": json.dumps(probe)}],
+    }
+
+
+def prying_agent(addresses: Addresses, digest: str) -> Document:
+    """Looks around, plants a spy for the adjudicator, works, and has the spy confess."""
     forbidden = json.dumps(list(addresses.forbidden.values()))
     steps: list[dict[str, Any]] = [
-        run_step("python3", "-c", (SOURCES / "agent_probe.py").read_text()),
+        _look(),
         write_step("durations/planted.py", (SOURCES / "planted.py").read_text()),
         run_step("bash", "-c", "echo 'import durations.planted' >> durations/__init__.py"),
         *({"applyDiff": {"unit": unit}} for unit in UNITS),
         write_step(CONFESS, forbidden),
     ]
-    return {
-        "name": "prying",
-        "harness": "scripted",
-        "script": yaml.safe_dump({"steps": steps}, width=10_000),
-        "env": [{"name": "AGENT_PROBE", "value": json.dumps(probe)}],
-    }
+    script = yaml.safe_dump({"steps": steps}, width=10_000)
+    return _scripted("prying", script, addresses, digest)
 
 
 def run_step(*command: str) -> dict[str, Any]:

@@ -232,6 +232,7 @@ class Operator:
                 operator_namespace=settings.installation.namespace,
                 progress_port=settings.serving.progress_port,
                 no_user_namespaces=features.no_user_namespaces,
+                open_network=settings.open_network,
                 versions={"stayer": settings.installation.version},
             ),
             pace=LoopPace(workers=settings.pace.workers),

@@ -12,6 +12,7 @@ from typing import Literal
 
 from stayer_evaluator.storage.settings import SettingsError as StoreSettingsError
 from stayer_evaluator.storage.settings import StoreSettings
+from stayer_operator.core.run.settings import CLOSED_RANGES, OpenNetwork
 from stayer_operator.errors import SettingsError
 
 
@@ -97,6 +98,7 @@ class Settings:
 
     installation: Installation
     trial_pods: TrialPods
+    open_network: OpenNetwork
     store: StoreSettings
     pace: Pace
     serving: Serving
@@ -108,6 +110,7 @@ def read_settings(env: Mapping[str, str]) -> Settings:
     settings = Settings(
         installation=_installation(reader),
         trial_pods=_trial_pods(reader),
+        open_network=_open_network(reader),
         store=_store(reader),
         pace=Pace(
             api_rate=reader.number("STAYER_API_RATE", 100, 1, 10_000),
@@ -129,6 +132,8 @@ def read_settings(env: Mapping[str, str]) -> Settings:
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _ADDRESS = re.compile(r"[^\s,]+:[0-9]{1,5}")
+_LABEL = re.compile(r"[^\s,=]+=[^\s,=]*")
+_RANGE = re.compile(r"[0-9]{1,3}(\.[0-9]{1,3}){3}/[0-9]{1,2}")
 _URL = re.compile(r"https?://[^\s/]+")
 _ANY = re.compile(r"\S.*")
 AUTO = "auto"
@@ -168,6 +173,21 @@ def _trial_pods(reader: _Reader) -> TrialPods:
         or ((api_server,) if api_server else ()),
         user_namespaces=reader.flag_or_auto("STAYER_USER_NAMESPACES"),
     )
+
+
+def _open_network(reader: _Reader) -> OpenNetwork:
+    labels = reader.several("STAYER_DNS_POD_LABELS", _LABEL) or ("k8s-app=kube-dns",)
+    return OpenNetwork(
+        dns_namespace=reader.text("STAYER_DNS_NAMESPACE", "kube-system", _NAME),
+        dns_pod_labels=dict(_label(text) for text in labels),
+        dns_port=reader.number("STAYER_DNS_PORT", 53, 1, 65535),
+        closed_ranges=(*CLOSED_RANGES, *reader.several("STAYER_CLOSED_RANGES", _RANGE)),
+    )
+
+
+def _label(text: str) -> tuple[str, str]:
+    name, _, value = text.partition("=")
+    return name, value
 
 
 def _delivery(reader: _Reader) -> Literal["image-volume", "init-copy"] | None:

@@ -152,6 +152,7 @@ def describe_environment(places: Places, registry_port: int) -> dict[str, str]:
         "STAYER_CLUSTER_STATE": str(places.state),
         "STAYER_BIN": str(places.bin),
         "STAYER_NODE": NODE_NAME,
+        "STAYER_DNS_NAMESPACE": INFRA_NAMESPACE,
     }
 
 

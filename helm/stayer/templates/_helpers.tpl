@@ -120,3 +120,12 @@ prometheus.io/path: /metrics
 {{ toYaml . }}
 {{- end }}
 {{- end -}}
+
+{{/* Labels as a=b,c=d. */}}
+{{- define "stayer.labelList" -}}
+{{- $list := list -}}
+{{- range $name, $value := . -}}
+{{- $list = append $list (printf "%s=%s" $name $value) -}}
+{{- end -}}
+{{- join "," $list -}}
+{{- end -}}

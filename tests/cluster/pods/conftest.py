@@ -15,7 +15,15 @@ import pytest
 from makers_cluster import Api, ClusterLock, Installed, run_manifest, unique_name, until
 from makers_outcome import Evidence, read_evidence
 from makers_own_operator import run_namespace
-from makers_pods import NOP, Addresses, Runs, find_addresses, prying_agent, task_digest
+from makers_pods import (
+    NOP,
+    Addresses,
+    Runs,
+    find_addresses,
+    looking_agent,
+    prying_agent,
+    task_digest,
+)
 from makers_store import free_port
 from makers_taskset import TASKSET, push_examples
 
@@ -78,7 +86,9 @@ def runs(installed: Installed, addresses: Addresses) -> Iterator[Runs]:
         installed.apply(run_manifest([NOP], taskset=TASKSET, userNamespaces=setting))
         for setting in ("off", "preferred")
     )
-    every = (prying, off, preferred)
+    looking = [looking_agent(addresses, digest)]
+    opened = installed.apply(run_manifest(looking, taskset=TASKSET, network="open"))
+    every = (prying, off, preferred, opened)
     yield Runs(*every)
     for run in every:
         run.delete()

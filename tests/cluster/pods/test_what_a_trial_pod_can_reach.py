@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import socket
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -150,6 +151,23 @@ class TestTheCandidate:
 def is_confession(evidence: Evidence, verdict: Any) -> bool:
     """Whether it is about the snapshot in which the spy tells."""
     return bool(verdict.snapshot == evidence.snapshots[-1].snapshot)
+
+
+def test_an_open_network_has_dns_and_nothing_private_besides(
+    runs: Runs, addresses: Addresses, tmp_path: Path
+) -> None:
+    runs.open.wait_for_end(180)
+    trial = runs.open.only()
+    assert phase(trial) == "Succeeded", describe(runs.open)
+    evidence = read_evidence(trial["spec"]["prefix"])
+    looked = restored(evidence, evidence.snapshots[-1], tmp_path)
+    found = json.loads((looked / "probe.json").read_text())
+
+    assert set(found["asked"].values()) == {True}
+    assert found["resolved"]["kubernetes.default.svc.cluster.local"] is True
+    every = {**addresses.allowed, **addresses.forbidden}
+    reached = {name for name, address in every.items() if found["connected"][address]}
+    assert reached == {*addresses.allowed, "cluster DNS over TCP"}
 
 
 @pytest.mark.parametrize(

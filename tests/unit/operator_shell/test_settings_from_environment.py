@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from stayer_operator.core.run.settings import CLOSED_RANGES
 from stayer_operator.errors import SettingsError
 from stayer_operator.settings import read_settings
 
@@ -34,8 +35,16 @@ def test_lists_and_flags_are_parsed() -> None:
             "STAYER_MUST_FAIL": "10.96.0.1:443,10.0.0.1:22",
             "STAYER_S3_PATH_STYLE": "true",
             "STAYER_API_RATE": "7",
+            "STAYER_DNS_NAMESPACE": "dns",
+            "STAYER_DNS_POD_LABELS": "a=b,dns.example/of=",
+            "STAYER_DNS_PORT": "5353",
+            "STAYER_CLOSED_RANGES": "203.0.113.0/24",
         }
     )
+    assert settings.open_network.dns_namespace == "dns"
+    assert settings.open_network.dns_pod_labels == {"a": "b", "dns.example/of": ""}
+    assert settings.open_network.dns_port == 5353
+    assert settings.open_network.closed_ranges == (*CLOSED_RANGES, "203.0.113.0/24")
     assert settings.installation.run_namespaces == ("lab-a", "lab-b")
     assert settings.trial_pods.must_fail == ("10.96.0.1:443", "10.0.0.1:22")
     assert settings.store.path_style is True

@@ -6,7 +6,7 @@ from typing import Any
 
 from stayer_operator.core.run.identity import RunIdentity
 from stayer_operator.core.run.networks import network_policies
-from stayer_operator.core.run.settings import RunSettings
+from stayer_operator.core.run.settings import OpenNetwork, RunSettings
 
 RUN = RunIdentity(
     namespace="lab",
@@ -47,7 +47,9 @@ def test_closed_reaches_relay_and_progress_only():
 
 
 def test_open_gives_agents_dns_and_public_addresses_but_no_private_ones():
-    made = policies("open", closed_ranges=("10.0.0.0/8", "203.0.113.7/32"))
+    made = policies(
+        "open", open_network=OpenNetwork(closed_ranges=("10.0.0.0/8", "203.0.113.7/32"))
+    )
     assert 53 in ports(made["agent"])
     blocks = [
         peer["ipBlock"]
@@ -56,6 +58,19 @@ def test_open_gives_agents_dns_and_public_addresses_but_no_private_ones():
         if "ipBlock" in peer
     ]
     assert blocks == [{"cidr": "0.0.0.0/0", "except": ["10.0.0.0/8", "203.0.113.7/32"]}]
+
+
+def test_dns_is_where_the_installation_says():
+    dns = OpenNetwork(dns_namespace="dns", dns_pod_labels={"dns.example/of": "all"}, dns_port=5353)
+    [rule] = [
+        rule
+        for rule in policies("open", open_network=dns)["agent"]["spec"]["egress"]
+        if "podSelector" in rule["to"][0] and "UDP" in {p["protocol"] for p in rule["ports"]}
+    ]
+    [peer] = rule["to"]
+    assert peer["podSelector"] == {"matchLabels": {"dns.example/of": "all"}}
+    assert peer["namespaceSelector"]["matchLabels"] == {"kubernetes.io/metadata.name": "dns"}
+    assert [port["port"] for port in rule["ports"]] == [5353, 5353]
 
 
 def test_open_changes_nothing_for_the_adjudicator():

@@ -12,7 +12,7 @@ from stayer_evaluator.records.outcomes import Role
 from stayer_operator.api import names
 from stayer_operator.core.plan import CreateNetworkPolicy
 from stayer_operator.core.run.identity import RunIdentity
-from stayer_operator.core.run.settings import RunSettings
+from stayer_operator.core.run.settings import OpenNetwork, RunSettings
 
 _Rule = dict[str, Any]
 
@@ -57,7 +57,7 @@ def _egress(role: Role, network: str, settings: RunSettings) -> list[_Rule]:
         _service(settings, names.COMPONENT_OPERATOR, settings.progress_port),
     ]
     if role is Role.AGENT and network == "open":
-        rules += [_dns(settings), _internet(settings)]
+        rules += [_dns(settings.open_network), _internet(settings.open_network)]
     return rules
 
 
@@ -74,17 +74,17 @@ def _service(settings: RunSettings, component: str, port: int) -> _Rule:
     return {"to": [peer], "ports": [{"protocol": "TCP", "port": port}]}
 
 
-def _dns(settings: RunSettings) -> _Rule:
+def _dns(network: OpenNetwork) -> _Rule:
     peer = {
-        "namespaceSelector": {"matchLabels": {names.LABEL_NAMESPACE_NAME: settings.dns_namespace}},
-        "podSelector": {"matchLabels": {"k8s-app": "kube-dns"}},
+        "namespaceSelector": {"matchLabels": {names.LABEL_NAMESPACE_NAME: network.dns_namespace}},
+        "podSelector": {"matchLabels": dict(network.dns_pod_labels)},
     }
     return {
         "to": [peer],
-        "ports": [{"protocol": protocol, "port": 53} for protocol in ("UDP", "TCP")],
+        "ports": [{"protocol": proto, "port": network.dns_port} for proto in ("UDP", "TCP")],
     }
 
 
-def _internet(settings: RunSettings) -> _Rule:
+def _internet(network: OpenNetwork) -> _Rule:
     """Public IPv4 only. IPv6 stays closed: what a cluster uses inside cannot be told apart."""
-    return {"to": [{"ipBlock": {"cidr": "0.0.0.0/0", "except": list(settings.closed_ranges)}}]}
+    return {"to": [{"ipBlock": {"cidr": "0.0.0.0/0", "except": list(network.closed_ranges)}}]}

@@ -42,6 +42,21 @@ CLOSED_RANGES = (
 )
 
 
+def kube_dns() -> Mapping[str, str]:
+    """Labels that nearly every cluster's DNS pods bear."""
+    return {"k8s-app": "kube-dns"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenNetwork:
+    """What `network: open` gives the agents of a run."""
+
+    dns_namespace: str = "kube-system"
+    dns_pod_labels: Mapping[str, str] = field(default_factory=kube_dns)
+    dns_port: int = 53  # of the pods, not of their Service
+    closed_ranges: tuple[str, ...] = CLOSED_RANGES  # an installation may add to them
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSettings:
     """Frozen facts of the installation, passed in with every view."""
@@ -51,8 +66,7 @@ class RunSettings:
     relay_port: int = places.RELAY_PORT
     progress_port: int = places.PROGRESS_PORT
     no_user_namespaces: str = ""  # why trial pods get none; empty: they do
-    closed_ranges: tuple[str, ...] = CLOSED_RANGES  # with `open`; add the API server's, if public
-    dns_namespace: str = "kube-system"
+    open_network: OpenNetwork = field(default_factory=OpenNetwork)
     versions: Mapping[str, str] = field(default_factory=dict)  # into trial.json, for people
     trials_per_plan: int = 50  # so that thousands of trials are created in many small plans
     status_seconds: float = 5.0  # least time between writes that change only counts
