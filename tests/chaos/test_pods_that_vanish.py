@@ -47,10 +47,18 @@ def test_an_adjudicator_pod_deleted_in_a_test(installed: Installed, calm: Outcom
     run = installed.apply(run_manifest([WORKER], taskset=TASKSET))
     run.wait(lambda run: run.attempts(), "its trial", 60)
     prefix = run.only()["spec"]["prefix"]
-    until(lambda: under_test(prefix), "a checkpoint under way", 120, pause=0.05)
-    interrupted = under_test(prefix)
-
+    run.wait(lambda run: run.pods("adjudicator"), "its adjudicator pod", 60)
     pod = pod_of(run, "adjudicator")
+    # A test that stands still lasts until the pod is gone.
+    until(
+        lambda: send(pod, "/tests/duration-text", signal.SIGSTOP),
+        "a test that runs",
+        120,
+        pause=0.02,
+    )
+    interrupted = under_test(prefix)
+    assert len(interrupted) == 1
+
     installed.api.delete(pods_path(installed.namespace, pod["metadata"]["name"]))
 
     [evidence] = finish_with_evidence(run, audit)
