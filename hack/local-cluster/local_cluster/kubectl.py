@@ -50,8 +50,11 @@ class Kubectl:
         return [str(part) for part in self._command(command)]
 
     def apply(self, manifest: str) -> None:
-        """Create or update objects; those that are right already are left alone."""
-        self.read("apply", "-f", "-", stdin=manifest)
+        """Create or update objects; those that are right already are left alone.
+
+        On the server's side, which tells ports of one number and two protocols apart.
+        """
+        self.read("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=manifest)
 
     def wait_for_rollout(self, namespace: str, deployment: str, patience: int) -> None:
         """Wait until every pod of a Deployment is ready."""
