@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -107,9 +108,13 @@ class Api:
 
 
 @asynccontextmanager
-async def connect() -> AsyncIterator[Api]:
-    """As whom the kubeconfig of the environment names."""
+async def connect(*, prompt: bool = False) -> AsyncIterator[Api]:
+    """As whom the kubeconfig of the environment names. `prompt`: its watches do not wait for
+    more after an event, which costs more CPU.
+    """
     limits = ClientLimits(rate=500, burst=1000)
+    if prompt:
+        limits = replace(limits, watch_pause=0.0)
     client = ApiClient(find_connection(os.environ), limits)
     try:
         yield Api(client)

@@ -12,6 +12,7 @@ from bench.api import (
     Api,
     BenchError,
     Raw,
+    connect,
     phase_of,
     run_manifest,
     running,
@@ -88,8 +89,9 @@ async def bench_starts(api: Api, wanted: int = GOAL_STARTS, at_once: int = 1) ->
     starts = Starts()
     selector = f"{names.LABEL_RUN}={NAME}"
     async with (
-        api.watching(TRIALS, RUN_NAMESPACE, selector, starts.trial_seen),
-        api.watching(PODS, RUN_NAMESPACE, selector, starts.pod_seen),
+        connect(prompt=True) as watcher,
+        watcher.watching(TRIALS, RUN_NAMESPACE, selector, starts.trial_seen),
+        watcher.watching(PODS, RUN_NAMESPACE, selector, starts.pod_seen),
         running(api, run_manifest(NAME, _spec(at_once))),
     ):
         total = at_once

@@ -46,9 +46,9 @@ class LoopPace:
     more a pass costs and the less often it comes, so that passes take a bounded share of the time.
     """
 
-    admission: float = 0.25  # between two passes over all trials, at least
+    admission: float = 0.05  # between two passes over all trials, at least
     run: float = 1.0  # between two passes over one run that its trials cause, at least
-    admission_each: float = 0.0005  # a trial; 1,000 trials: 0.5 s
+    admission_each: float = 0.001  # a trial; 1,000 trials: 1 s
     run_each: float = 0.005  # a trial of the run; 1,000 trials: 5 s, as often as it may write
     workers: int = 16  # keys under way at once; they wait for the API server mostly
 

@@ -93,6 +93,14 @@ def test_pod_fits_pod_security_baseline(build: Callable[[], dict[str, Any]]) -> 
     assert all("hostPath" not in volume for volume in spec["volumes"])
 
 
+@pytest.mark.parametrize(("incarnation", "restores"), [(1, False), (2, True), (3, True)])
+def test_only_a_successor_has_something_to_restore(incarnation: int, *, restores: bool) -> None:
+    pod = build_agent_pod(make_pod_settings(), make_identity(), make_spec(), incarnation)
+
+    inits = [container["name"] for container in pod["spec"]["initContainers"]]
+    assert inits == ["seed", "initial-commit", "recorder", *(["restore"] if restores else [])]
+
+
 @pytest.mark.parametrize("build", CASES, ids=lambda build: build.__name__)
 def test_only_the_sidecar_sees_the_token(build: Callable[[], dict[str, Any]]) -> None:
     spec = build()["spec"]

@@ -3,7 +3,8 @@
 seed            the image's /workspace → the shared volume
 initial-commit  one commit, before any agent code
 recorder        sidecar: takes over the queue, fetches what a resume needs, answers /started
-restore         the last snapshot, where there is one
+restore         the last snapshot, where there is one; not in a first incarnation, which it would
+                only delay: the kubelet takes a second for each container
 task            the runner, waiting for jobs
 """
 
@@ -33,7 +34,7 @@ def build_agent_pod(
             containers.seed_container(settings, spec),
             _initial_commit(settings),
             _recorder(settings, identity, spec, incarnation),
-            _restore(settings),
+            *([_restore(settings)] if incarnation > 1 else []),
         ],
         task=containers.task_container(
             settings,
