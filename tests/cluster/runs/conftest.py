@@ -28,7 +28,7 @@ class DemoRun:
     audit: Audit
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def installed() -> Iterator[Installed]:
     """The product, with its operator Ready and the tasks pushed."""
     push_examples()
@@ -38,7 +38,7 @@ def installed() -> Iterator[Installed]:
     found.api.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def demo(installed: Installed) -> Iterator[DemoRun]:
     """examples/runs/demo.yaml under a name of its own, from apply to delete."""
     manifest = yaml.safe_load((ROOT / "examples/runs/demo.yaml").read_text())
