@@ -5,7 +5,7 @@ are dense from 0, entries immutable. Entry 0 of a trial is always the first epoc
 snapshot (snapshot 0) is the seeded workspace.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter
 from pydantic.dataclasses import dataclass
@@ -76,38 +76,40 @@ class PathReport(Record):
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
+@dataclass(frozen=True, slots=True, kw_only=True, config=ConfigDict(extra="forbid"))
 class Chunk:
     """A piece of a file's content: where its bytes lie.
 
     Like FileRecord no Record but a dataclass: a manifest holds 100,000 of them, and a tenth of the
-    memory is enough.
+    memory is enough. The fields of both stand sorted by name, as canonical JSON has them.
     """
 
-    hash: str = Field(description="blake3 of the plain bytes, 64 hex digits")
-    pack: int = Field(description="index into the manifest's `packs`")
-    offset: int = Field(ge=0, description="of its frame's compressed bytes in the pack")
-    length: int = Field(ge=0, description="compressed bytes")
-    size: int = Field(ge=0, description="plain bytes")
     at: int = Field(default=0, ge=0, description="where in the frame's plain bytes they begin")
+    hash: str = Field(description="blake3 of the plain bytes, 64 hex digits")
+    length: int = Field(ge=0, description="compressed bytes")
+    offset: int = Field(ge=0, description="of its frame's compressed bytes in the pack")
+    pack: int = Field(description="index into the manifest's `packs`")
+    size: int = Field(ge=0, description="plain bytes")
 
 
-@dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
+@dataclass(frozen=True, slots=True, kw_only=True, config=ConfigDict(extra="forbid"))
 class FileRecord:
     """One path of a tree. `path` is relative; bytes that are not UTF-8 are surrogate-escaped and
     then written as `b64:` + base64 of the raw bytes (as is a path that itself starts with `b64:`).
     """
 
-    path: str
-    type: Literal["file", "dir", "link"]
+    chunks: tuple[Chunk, ...] = ()
     mode: int = Field(description="permission bits, setuid/setgid/sticky removed")
+    path: str
     size: int = 0
     target: str | None = Field(default=None, description="of a link, written like `path`")
-    chunks: tuple[Chunk, ...] = ()
+    type: Literal["file", "dir", "link"]
 
 
 class SnapshotEntry(Record):
     """A durable workspace state: a delta against the task's base manifest (never a chain)."""
+
+    in_order: ClassVar[frozenset[str]] = frozenset({"changed"})
 
     kind: Literal["snapshot"] = "snapshot"
     number: int = Field(ge=0, description="queue number")
@@ -146,6 +148,8 @@ queue_entry: TypeAdapter[EpochEntry | SnapshotEntry | EndEntry] = TypeAdapter(Qu
 
 class BaseManifest(Record):
     """The image's /workspace, stored once per task digest with the inventory."""
+
+    in_order: ClassVar[frozenset[str]] = frozenset({"entries"})
 
     schema_version: Literal["stayer.dev/base/v1"] = "stayer.dev/base/v1"
     packs: tuple[str, ...]

@@ -6,15 +6,13 @@ modes and empty directories survive.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import blake3
-from pydantic import TypeAdapter
 
 from stayer_evaluator.records.queue import BaseManifest, Chunk, FileRecord
 from stayer_evaluator.snapshots import names
-
-_records: TypeAdapter[tuple[FileRecord, ...]] = TypeAdapter(tuple[FileRecord, ...])
+from stayer_evaluator.snapshots.unchecked import chunk, file_record
 
 PATCHES = b"requirement_patches/"
 PATCH_SUFFIX = b".diff"
@@ -92,12 +90,10 @@ def _digest_line(path: bytes, node: Node) -> bytes:
 def delta(base: Tree, tree: Tree) -> Delta:
     """What turns `base` into `tree`, sorted by raw path."""
     packs: dict[str, int] = {}
-    changed = _records.validate_python(
-        tuple(
-            _record(path, tree[path], packs)
-            for path in sorted(tree)
-            if not tree[path].same_as(base.get(path))
-        )
+    changed = tuple(
+        _record(path, tree[path], packs)
+        for path in sorted(tree)
+        if not tree[path].same_as(base.get(path))
     )
     removed = tuple(names.encode(path) for path in sorted(base.keys() - tree.keys()))
     return Delta(packs=tuple(packs), changed=changed, removed=removed)
@@ -153,26 +149,20 @@ def pieces_of(tree: Tree) -> dict[str, Piece]:
     return {piece.hash: piece for node in tree.values() for piece in node.pieces}
 
 
-def _record(path: bytes, node: Node, packs: dict[str, int]) -> dict[str, Any]:
-    """The fields of a FileRecord; thousands of them are validated in one go."""
-    return {
-        "path": names.encode(path),
-        "type": node.type,
-        "mode": node.mode,
-        "size": node.size,
-        "target": None if node.target is None else names.encode(node.target),
-        "chunks": tuple(
-            {
-                "hash": piece.hash,
-                "pack": packs.setdefault(piece.pack, len(packs)),
-                "offset": piece.offset,
-                "length": piece.length,
-                "at": piece.at,
-                "size": piece.size,
-            }
-            for piece in node.pieces
+def _record(path: bytes, node: Node, packs: dict[str, int]) -> FileRecord:
+    return file_record(
+        names.encode(path),
+        node.type,
+        node.mode,
+        node.size,
+        None if node.target is None else names.encode(node.target),
+        tuple(
+            [
+                chunk(hash_, packs.setdefault(pack, len(packs)), offset, length, at, size)
+                for hash_, pack, offset, length, at, size in node.pieces
+            ]
         ),
-    }
+    )
 
 
 def _node(record: FileRecord, packs: tuple[str, ...]) -> Node:
@@ -180,19 +170,19 @@ def _node(record: FileRecord, packs: tuple[str, ...]) -> Node:
         raise BadManifest(f"{record.path!r}: a target belongs to a link, and only there")
     if record.chunks and record.type != "file":
         raise BadManifest(f"{record.path!r}: only a file has content")
-    if sum(chunk.size for chunk in record.chunks) != record.size:
+    if sum(part.size for part in record.chunks) != record.size:
         raise BadManifest(f"{record.path!r}: sizes of the chunks and of the file differ")
     return Node(
         type=record.type,
         mode=record.mode & 0o777,
         size=record.size,
         target=None if record.target is None else names.decode(record.target),
-        pieces=tuple(_piece(chunk, packs, record.path) for chunk in record.chunks),
+        pieces=tuple(_piece(part, packs, record.path) for part in record.chunks),
     )
 
 
-def _piece(chunk: Chunk, packs: tuple[str, ...], path: str) -> Piece:
-    if not 0 <= chunk.pack < len(packs):
-        raise BadManifest(f"{path!r}: there is no pack {chunk.pack}")
-    pack = packs[chunk.pack]
-    return Piece(chunk.hash, pack, chunk.offset, chunk.length, chunk.at, chunk.size)
+def _piece(part: Chunk, packs: tuple[str, ...], path: str) -> Piece:
+    if not 0 <= part.pack < len(packs):
+        raise BadManifest(f"{path!r}: there is no pack {part.pack}")
+    pack = packs[part.pack]
+    return Piece(part.hash, pack, part.offset, part.length, part.at, part.size)

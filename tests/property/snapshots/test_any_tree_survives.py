@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import orjson
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,7 +29,7 @@ from makers_snapshots import (
     restored,
     trees,
 )
-from stayer_evaluator.records.queue import SnapshotEntry
+from stayer_evaluator.records.queue import BaseManifest, SnapshotEntry
 from stayer_evaluator.snapshots import names
 from stayer_evaluator.snapshots.base import Base, write_base
 from stayer_evaluator.snapshots.manifest import delta, expand, full_manifest, tree_digest, tree_of
@@ -80,6 +81,20 @@ def test_a_delta_gives_its_tree_back_on_any_base(first: D, second: D) -> None:
         given_back = expand(base, parts.packs, parts.changed, parts.removed)
         assert tree_digest(given_back) == tree_digest(wanted)
         assert tree_of(full_manifest(wanted)) == wanted
+
+
+@given(trees)
+@settings(max_examples=60)
+def test_a_manifest_is_valid_canonical_json(tree: D) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        build(Path(name), tree)
+
+        manifest = full_manifest(collect(Path(name)).tree)
+
+    data = manifest.to_bytes()
+    assert data == orjson.dumps(orjson.loads(data), option=orjson.OPT_SORT_KEYS)
+    assert data == orjson.dumps(manifest.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS)
+    assert BaseManifest.from_bytes(data) == manifest
 
 
 NAMES = st.sampled_from([b"a", b"b", b"c"])
