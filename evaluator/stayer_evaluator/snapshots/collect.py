@@ -176,23 +176,23 @@ class Collector:
     ) -> None:
         """Put what was read in the place of what was asked for."""
         for content in contents:
-            listing = scan.index[content.file.directory]
+            directory, name, _ = content.file
+            listing = scan.index[directory]
             if content.problem == "vanished":
-                del listing[content.file.name]
-                path = content.file.directory + content.file.name
-                scan.problems.append((path, "vanished", content.detail))
+                del listing[name]
+                scan.problems.append((directory + name, "vanished", content.detail))
             else:
-                listing[content.file.name] = self._seen(content, pieces, last=last)
+                listing[name] = self._seen(content, pieces, last=last)
 
     def _seen(self, content: Content, pieces: dict[str, Piece], *, last: bool) -> Seen:
-        problem, detail = content.problem, content.detail
-        if content.soft is None:
-            return Seen(content.file.signature, content.file.signature, None, problem, detail)
-        if last and content.moving and problem is None:
+        file, signature, soft, hashes, problem, detail = content
+        if soft is None:
+            return Seen(file.signature, file.signature, None, problem, detail)
+        if last and signature is None and problem is None:
             problem, detail = "unstable", "changed just before it was read, again and again"
-        found = tuple(pieces.get(digest) or self.known[digest] for digest in content.hashes)
-        node = Node("file", content.soft[4] & 0o777, content.soft[0], pieces=found)
-        return Seen(content.signature, content.soft, node, problem, detail)
+        found = tuple([pieces.get(digest) or self.known[digest] for digest in hashes])
+        node = Node("file", soft[4] & 0o777, soft[0], None, found)
+        return Seen(signature, soft, node, problem, detail)
 
 
 @dataclass(slots=True)

@@ -17,9 +17,9 @@ CHUNK = 1024 * 1024
 """Files of this size and above are stored in chunks of it (docs/decisions)."""
 FRAME_LIMIT = 2 * CHUNK
 """Plain bytes of a frame: it is closed at CHUNK, its last file may reach beyond."""
-PACK_LIMIT = 32 * 1024**2
+PACK_LIMIT = 16 * 1024**2
 """Compressed bytes: more new content than this makes more than one pack, so that the sidecar's
-memory holds one."""
+memory holds one, and its upload begins while the rest is read."""
 LEVEL = 1
 
 
@@ -37,25 +37,20 @@ class Draft:
 
     def __init__(self) -> None:
         self.members: list[tuple[str, int, int]] = []
+        self.full = False
+        """Time to compress it: after CHUNK bytes, while as many are still free."""
         self._used = 0
         self._buffer = memoryview(bytearray(FRAME_LIMIT))
-        self._room = self._buffer
-        self._compressor = zstandard.ZstdCompressor(level=LEVEL)
-
-    @property
-    def full(self) -> bool:
-        """Time to compress it: after CHUNK bytes, while as many are still free."""
-        return self._used >= CHUNK
-
-    def room(self) -> memoryview:
+        self.room = self._buffer
         """The free rest of the buffer, at least CHUNK bytes unless the draft is full."""
-        return self._room
+        self._compressor = zstandard.ZstdCompressor(level=LEVEL)
 
     def keep(self, digest: str, size: int) -> None:
         """The first `size` bytes of the room are a content of this frame."""
         self.members.append((digest, self._used, size))
         self._used += size
-        self._room = self._buffer[self._used :]
+        self.room = self._buffer[self._used :]
+        self.full = self._used >= CHUNK
 
     def compress(self) -> Frame:
         """The frame of what was kept."""
@@ -65,8 +60,9 @@ class Draft:
     def clear(self) -> None:
         """Begin anew."""
         self.members = []
+        self.full = False
         self._used = 0
-        self._room = self._buffer
+        self.room = self._buffer
 
 
 @dataclass(frozen=True, slots=True)

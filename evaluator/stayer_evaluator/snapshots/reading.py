@@ -124,7 +124,7 @@ class Reading:
             self._large.append(file)
             return
         read_at = time.time_ns()
-        room = self._draft.room()
+        room = self._draft.room
         try:
             fd = os.open(file.name, OPEN_FILE, dir_fd=directory)
         except OSError as error:
@@ -167,7 +167,7 @@ class Reading:
         hashes: list[str] = []
         read = 0
         for offset in range(0, before[0], CHUNK):
-            room = self._draft.room()[: min(CHUNK, before[0] - offset)]
+            room = self._draft.room[: min(CHUNK, before[0] - offset)]
             if _is_hole(fd, offset, len(room)):
                 room[:] = bytes(len(room))
                 size = len(room)

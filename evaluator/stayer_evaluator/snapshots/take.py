@@ -80,7 +80,7 @@ class Snapshotter:
     ) -> SnapshotEntry | None:
         """Store and announce the workspace as it is; None when it equals the newest snapshot.
 
-        At most two PUTs: a pack if there is new content (one more for every 64 MiB of it), then
+        At most two PUTs: a pack if there is new content (one more for every 16 MiB of it), then
         the queue entry. `reread` trusts no time stamp: for the last snapshot of an episode.
         `force` announces an unchanged tree too. Raises Fenced, StoreError (call again later:
         nothing is lost), OSError.
