@@ -161,12 +161,14 @@ class Collector:
     ) -> None:
         def pull() -> Pack | None:
             with collector_paused():
-                return next(packs, None)
+                pack = next(packs, None)
+                if pack is not None:
+                    key = uploads.packs.key(pack.digest)
+                    pieces.update((piece.hash, piece) for piece in pack.pieces(key))
+                return pack
 
         try:
             while (pack := await self._drive(pull)) is not None:
-                key = uploads.packs.key(pack.digest)
-                pieces.update((piece.hash, piece) for piece in pack.pieces(key))
                 await uploads.start(pack)
         finally:
             self._driver.submit(packs.close)
