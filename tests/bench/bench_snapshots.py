@@ -157,6 +157,7 @@ class Ours:
         self.root = root
         self.store = store
         self.first = Row("first snapshot")
+        self.of_trial = Row("first of a trial (its task's base stored)")
         self.unchanged = Row("unchanged")
         self.small = Row("small change")
         self.whole = Row("restore")
@@ -170,17 +171,18 @@ class Ours:
         queue = await QueueWriter.begin(self.store, keys, writer, time.time())
         return Snapshotter(self.root, queue, base, SnapshotSettings())
 
-    async def take_first(self, number: int) -> None:
-        snapshotter = await self.begin(f"first-{number}", NO_BASE)
-        await timed(self.first, lambda: snapshotter.take(EpisodeCursor(), time.time()))
+    async def store_base(self) -> Base:
+        keys = TaskKeys(bench_digest("snapshots"))
+        return await write_base(self.store, keys, self.root, excludes())
+
+    async def take_first(self, row: Row, trial: str, base: Base) -> None:
+        snapshotter = await self.begin(trial, base)
+        await timed(row, lambda: snapshotter.take(EpisodeCursor(), time.time()))
         packs = snapshotter.packs
-        self.first.note = f"{packs.bytes / 1e6:.1f} MB in {packs.packs} pack(s)"
+        row.note = f"{packs.bytes / 1e6:.1f} MB in {packs.packs} pack(s)"
         snapshotter.close()
 
-    async def take_rest(self, directory: Path) -> None:
-        base = await write_base(
-            self.store, TaskKeys(bench_digest("snapshots")), self.root, excludes()
-        )
+    async def take_rest(self, directory: Path, base: Base) -> None:
         snapshotter = await self.begin("steps", base)
         await snapshotter.take(EpisodeCursor(), time.time())
         await snapshotter.take(EpisodeCursor(), time.time())
@@ -263,13 +265,15 @@ async def bench(directory: Path, settings: StoreSettings) -> Report:
     tars = {name: Row(name) for name in ("tar|zstd first", "tar|zstd small")}
     await asyncio.sleep(0.1)  # past the racy window of the youngest file
     for number in range(3):
-        await ours.take_first(number)
+        await ours.take_first(ours.first, f"first-{number}", NO_BASE)
         restic.init(str(number))
         await timed(others["restic first"], restic.backup)
         await timed(tars["tar|zstd first"], partial(tar_zstd, root, store, f"first-{number}"))
-    for _ in range(3):
+    base = await ours.store_base()
+    for number in range(3):
         await timed(others["restic unchanged"], restic.backup)
-    await ours.take_rest(directory)
+        await ours.take_first(ours.of_trial, f"first-of-trial-{number}", base)
+    await ours.take_rest(directory, base)
     for number in range(3):
         change(root, 100 + number)
         await timed(others["restic small"], restic.backup)
@@ -278,7 +282,7 @@ async def bench(directory: Path, settings: StoreSettings) -> Report:
 
 
 def report(ours: Ours, others: dict[str, Row], tars: dict[str, Row]) -> Report:
-    rows = [ours.bare, ours.unchanged, ours.small, ours.first, ours.whole]
+    rows = [ours.bare, ours.unchanged, ours.small, ours.first, ours.of_trial, ours.whole]
     rows += [*others.values(), *tars.values()]
     fastest_first = min(others["restic first"].median, tars["tar|zstd first"].median)
     fastest_small = min(others["restic small"].median, tars["tar|zstd small"].median)
