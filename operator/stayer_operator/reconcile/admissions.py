@@ -1,10 +1,16 @@
-"""Runs `core/run/admission.py` over everything observed, and remembers its last answer."""
+"""Runs `core/run/admission.py` over everything observed, and remembers its last answer.
+
+Passes are many and changes few: a Trial is looked at when somebody says that it may have changed,
+and the answer stands while nothing that it was made from has.
+"""
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
 from stayer_operator.api.conditions import (
@@ -24,28 +30,19 @@ from stayer_operator.core.run.admission import (
 )
 from stayer_operator.core.run.needs import run_intent
 from stayer_operator.ports import Observed
-from stayer_operator.reconcile.ledger import Ledger
+from stayer_operator.reconcile.ledger import Ledger, TrialNotes
 
 _TERMINAL = frozenset(phase.value for phase in TERMINAL_TRIAL_PHASES)
 _ACTIVE = frozenset(phase.value for phase in ACTIVE_TRIAL_PHASES)
-Noted = tuple[tuple[str, ...], tuple[str, ...]]
 _NOBODY = Admission(admitted=frozenset(), waits={}, wake_after=None)
 
 
 @dataclass(frozen=True, slots=True)
 class _Sight:
-    """What admission made of a Trial, and of what. `noted`: names of pods that this process
-    posted, and of those that it saw.
-    """
+    """What admission made of the Trial of this UID."""
 
-    trial: TrialObject
-    pods: Sequence[PodView]
-    noted: Noted
+    uid: str
     made: AdmissionTrial
-
-    def still_holds(self, trial: TrialObject, pods: Sequence[PodView], noted: Noted) -> bool:
-        """Views are never changed but replaced, so the same ones mean the same."""
-        return self.trial is trial and self.noted == noted and self.pods == pods
 
 
 @dataclass(slots=True)
@@ -55,16 +52,36 @@ class Admissions:
     observed: Observed
     ledger: Ledger
     _answer: Admission = _NOBODY
-    _sights: dict[str, _Sight] = field(default_factory=dict)  # by Trial UID
+    _until: float = inf  # when the answer may change by itself
+    _runs: tuple[AdmissionRun, ...] = ()  # that the answer was made from
+    _alive: frozenset[str] = frozenset()  # keys of the runs of these Trials
+    _sights: dict[ObjectKey, _Sight] = field(default_factory=dict)  # of Trials that have not ended
+    _stale: set[ObjectKey] = field(default_factory=set)
+
+    def look_again(self, trial: ObjectKey) -> None:
+        """The Trial, its pods or the notes about it may have changed."""
+        self._stale.add(trial)
+
+    def look_at_all(self) -> None:
+        """Anything may have changed."""
+        self._stale.update(self._sights, (trial.key for trial in self.observed.trials()))
 
     def decide(self, now: float) -> tuple[tuple[ObjectKey, ...], float | None]:
         """Decide anew. Returns the Trials that are admitted now and were not before, and in how
         many seconds the answer may change by itself.
         """
+        changed = self._look()
+        runs = tuple(_run(run) for run in self.observed.runs() if _text(run.key) in self._alive)
         before = self._answer.admitted
-        self._answer = admit(self._view(now))
+        if changed or runs != self._runs or now >= self._until:
+            self._runs = runs
+            self._answer = admit(self._view(now))
+            wake_after = self._answer.wake_after
+            self._until = inf if wake_after is None else now + wake_after
         fresh = sorted(self._answer.admitted - before)
-        return tuple(_key(text) for text in fresh), self._answer.wake_after
+        return tuple(
+            _key(text) for text in fresh
+        ), None if self._until == inf else self._until - now
 
     @property
     def size(self) -> int:
@@ -80,40 +97,47 @@ class Admissions:
         return self._answer.waits.get(_text(trial))
 
     def _view(self, now: float) -> AdmissionView:
-        before, self._sights = self._sights, {}
-        for trial in self.observed.trials():
-            if trial.status.get("phase") not in _TERMINAL and not trial.deleted:
-                self._sights[trial.uid] = self._look(trial, before.get(trial.uid))
-        trials = tuple(sight.made for sight in self._sights.values())
-        alive = {trial.run for trial in trials}
-        runs = (run for run in self.observed.runs() if _text(run.key) in alive)
         return AdmissionView(
-            runs=tuple(_run(run) for run in runs),
-            trials=trials,
+            runs=self._runs,
+            trials=tuple(sight.made for sight in self._sights.values()),
             now=now,
             before=self._answer.admitted,
         )
 
-    def _look(self, trial: TrialObject, before: _Sight | None) -> _Sight:
-        """The last look at it where nothing has changed since: passes are many, changes few."""
-        pods = self.observed.pods(trial.key)
-        notes = self.ledger.find(trial.uid)
-        noted = (tuple(notes.posted), tuple(notes.seen)) if notes is not None else ((), ())
-        if before is not None and before.still_holds(trial, pods, noted):
-            return before
-        made = _make(trial, pods, noted, before)
-        return _Sight(trial=trial, pods=pods, noted=noted, made=made)
+    def _look(self) -> bool:
+        """Look at what may have changed; whether something has, for admission."""
+        stale, self._stale = self._stale, set()
+        looks = [self._look_at(key) for key in stale]
+        if changed := any(looks):
+            self._alive = frozenset(sight.made.run for sight in self._sights.values())
+        return changed
+
+    def _look_at(self, key: ObjectKey) -> bool:
+        before = self._sights.get(key)
+        trial = self.observed.trial(key)
+        if trial is None or trial.deleted or trial.status.get("phase") in _TERMINAL:
+            return self._sights.pop(key, None) is not None
+        known = before is not None and before.uid == trial.uid
+        made = _make(
+            trial,
+            self.observed.pods(key),
+            self.ledger.find(trial.uid),
+            before.made.shape if before is not None and known else _shape(trial),
+        )
+        if before is not None and known and before.made == made:
+            return False
+        self._sights[key] = _Sight(uid=trial.uid, made=made)
+        return True
 
 
 def _make(
-    trial: TrialObject, observed: Sequence[PodView], noted: Noted, before: _Sight | None
+    trial: TrialObject, observed: Sequence[PodView], notes: TrialNotes | None, shape: str
 ) -> AdmissionTrial:
     spec, status = trial.spec, trial.status
     pods = [pod for pod in observed if pod.owner_uid == trial.uid and _is_current(pod, status)]
-    posted_names, seen_names = noted
-    posted = any(
-        name not in seen_names and _incarnation(name) >= _recorded(name, status)
-        for name in posted_names
+    posted = notes is not None and any(
+        name not in notes.seen and _incarnation(name) >= _recorded(name, status)
+        for name in notes.posted
     )
     holds = status.get("phase") in _ACTIVE or bool(pods) or posted
     return AdmissionTrial(
@@ -121,7 +145,7 @@ def _make(
         run=_text(trial.run_key),
         kind=trial.kind,
         model=spec.get("model") or "",
-        shape=before.made.shape if before is not None else _shape(trial),
+        shape=shape,
         expected_seconds=float(spec.get("expectedSeconds") or 0),
         holds=holds,
         starting=holds and any(pod.scheduled_since is None for pod in pods),
@@ -133,7 +157,7 @@ def _make(
 def _shape(trial: TrialObject) -> str:
     """Pairs with equal kind, requests and placement have equal shapes; specs do not change."""
     templates = json.dumps(trial.spec.get("podTemplates") or {}, sort_keys=True)
-    return f"{trial.namespace}/{trial.kind.value}/{templates}"
+    return sys.intern(f"{trial.namespace}/{trial.kind.value}/{templates}")  # few, of many Trials
 
 
 def _run(run: RunObject) -> AdmissionRun:

@@ -124,7 +124,7 @@ class ReconcileLoop:
     def trial_changed(self, key: ObjectKey) -> None:
         """A Trial was made, changed or deleted."""
         self._add(Work("trial", key))
-        self._add_spaced(ADMISSION, self._admission_pause)
+        self._consider(key)
         trial = self._observed.trial(key)
         if trial is not None:
             self._add_spaced(Work("run", trial.run_key), self._run_pause(trial.run_key))
@@ -132,7 +132,7 @@ class ReconcileLoop:
     def pods_changed(self, trial: ObjectKey) -> None:
         """A pod of that Trial was made, changed or deleted."""
         self._add(Work("trial", trial))
-        self._add_spaced(ADMISSION, self._admission_pause)
+        self._consider(trial)
 
     def run_changed(self, key: ObjectKey) -> None:
         """A run was made, changed or deleted. Its trials hear of it when its intent for them is a
@@ -161,6 +161,7 @@ class ReconcileLoop:
             self._add(Work("run", run.key))
         for trial in self._observed.trials():
             self._add(Work("trial", trial.key))
+        self._admissions.look_at_all()
         self._add(ADMISSION)
 
     async def run(self) -> None:
@@ -224,6 +225,8 @@ class ReconcileLoop:
             self._follow_up(work, decision)
         finally:
             self._queue.done(work)
+            if work.kind == "trial":
+                self._admissions.look_again(work.key)  # it may have noted POSTs and pods
             self._news.set()  # it may be ready again, and its retry may be the first timer now
         self._telemetry.reconciled(work.kind, time.perf_counter() - began, outcome)
 
@@ -309,6 +312,11 @@ class ReconcileLoop:
     def _add(self, work: Work) -> None:
         self._queue.add(work)
         self._news.set()
+
+    def _consider(self, trial: ObjectKey) -> None:
+        """Admission is to look at this Trial, soon."""
+        self._admissions.look_again(trial)
+        self._add_spaced(ADMISSION, self._admission_pause)
 
     @property
     def _admission_pause(self) -> float:

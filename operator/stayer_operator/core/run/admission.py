@@ -16,6 +16,7 @@ import heapq
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from stayer_evaluator.records.outcomes import TrialKind
 from stayer_operator.api.conditions import Reason
@@ -206,10 +207,7 @@ def _limit(
 ) -> Wait | None:
     limit = run.model_limits.get(trial.model) if trial.model else None
     if usage.by_run[run.key] >= run.parallelism:
-        return Wait(
-            reason=Reason.RUN_PARALLELISM,
-            message=f"spec.parallelism: {run.parallelism} trials of the run hold pods",
-        )
+        return _run_is_full(run.parallelism)
     if limit is not None and usage.by_model[run.key, trial.model] >= limit:
         return Wait(
             reason=Reason.MODEL_PARALLELISM,
@@ -226,6 +224,14 @@ def _limit(
             message=f"{view.starting_per_shape} pairs of its shape wait for nodes",
         )
     return None
+
+
+@lru_cache(maxsize=64)  # what most trials of a large run wait for
+def _run_is_full(parallelism: int) -> Wait:
+    return Wait(
+        reason=Reason.RUN_PARALLELISM,
+        message=f"spec.parallelism: {parallelism} trials of the run hold pods",
+    )
 
 
 def _wake(view: AdmissionView) -> float | None:
