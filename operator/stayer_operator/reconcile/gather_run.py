@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import pydantic
 
@@ -51,18 +52,30 @@ from stayer_operator.reconcile.ledger import Ledger
 READS_AT_ONCE = 16
 LOOK_AGAIN = 30.0  # seconds until a missing inventory is looked for without a sign of it
 SUFFIX = ".json"
+_NO_WAIT = ("", "")
+_TERMINAL = frozenset(phase.value for phase in TERMINAL_TRIAL_PHASES)
+
+
+class _Summed(NamedTuple):
+    """The summary of a Trial, and what it was made from."""
+
+    trial: TrialObject
+    wait: tuple[str, str]
+    summary: TrialSummary
 
 
 @dataclass(slots=True)
 class RunMemory:
     """What was read and never changes: pinned task lists by key, with their digests, and
     inventories by task digest, for all runs. `looked`: when an inventory was last missing.
+    `summaries`: of a run's Trials at its last pass, by UID.
     """
 
     pinned: dict[str, bytes] = field(default_factory=dict)
     digests: dict[str, tuple[str, ...]] = field(default_factory=dict)
     inventories: dict[str, InventoryView] = field(default_factory=dict)
     looked: dict[str, float] = field(default_factory=dict)
+    summaries: dict[ObjectKey, dict[str, _Summed]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +96,7 @@ class RunGathering:
         StoreError where results are needed, ClusterError for ConfigMaps that cannot be read.
         """
         needs = run_needs(run.manifest)
-        trials = tuple(self._summary(trial) for trial in self.observed.trials_of_run(run.uid))
+        trials = self._summaries(run)
         tasks = await self._tasks(run, needs)
         return RunView(
             manifest=run.manifest,
@@ -96,33 +109,22 @@ class RunGathering:
             now=now,
         )
 
-    def _summary(self, trial: TrialObject) -> TrialSummary:
-        spec, status = trial.spec, trial.status
-        task = spec.get("task") or {}
-        wait = self._wait(trial)
-        return TrialSummary(
-            name=trial.name,
-            uid=trial.uid,
-            kind=trial.kind,
-            task=task.get("name", ""),
-            task_digest=task.get("digest", ""),
-            agent=spec.get("agent") or "",
-            model=spec.get("model") or "",
-            loop=spec.get("loopProfile") or "",
-            attempt=spec.get("attempt") or 1,
-            generation=spec.get("generation") or 0,
-            restarts=spec.get("restarts") or 0,
-            begins_again=_begins_again(trial),
-            phase=TrialPhase(status.get("phase") or TrialPhase.PENDING),
-            deleting=trial.deleted,
-            resolved=status.get("resolved"),
-            failure_mode=status.get("failureMode") or "",
-            message=status.get("message") or "",
-            regressions=status.get("regressions") or 0,
-            waits_for=wait[0],
-            waits_message=wait[1],
-            results=status.get("results") or "",
-        )
+    def _summaries(self, run: RunObject) -> tuple[TrialSummary, ...]:
+        """Most of a thousand Trials are as they were at the last pass."""
+        before = self.memory.summaries.get(run.key, {})
+        summed = {
+            trial.uid: self._summed(trial, before.get(trial.uid))
+            for trial in self.observed.trials_of_run(run.uid)
+        }
+        self.memory.summaries[run.key] = summed
+        return tuple(known.summary for known in summed.values())
+
+    def _summed(self, trial: TrialObject, before: _Summed | None) -> _Summed:
+        ended = trial.status.get("phase") in _TERMINAL
+        wait = _NO_WAIT if ended else self._wait(trial)
+        if before is not None and before.trial is trial and before.wait == wait:
+            return before
+        return _Summed(trial, wait, _summary(trial, wait))
 
     def _wait(self, trial: TrialObject) -> tuple[str, str]:
         """Why nothing moves: admission's word, the API server's, or the scheduler's."""
@@ -136,7 +138,7 @@ class RunGathering:
             condition = pod.condition("PodScheduled")
             if pod.is_unschedulable and condition is not None:
                 return Reason.UNSCHEDULABLE.value, condition.message
-        return "", ""
+        return _NO_WAIT
 
     async def _tasks(self, run: RunObject, needs: RunNeeds) -> TasksView:
         if (known := self.memory.pinned.get(needs.pinned)) is not None:
@@ -279,11 +281,40 @@ class RunGathering:
         return {key: data for key, data in pairs if data is not None}
 
     def forget(self, key: ObjectKey) -> None:
-        """A run is gone: drop its task list."""
+        """A run is gone: drop its task list and what was summed up of its Trials."""
+        self.memory.summaries.pop(key, None)
         prefix = f"runs/{key.namespace}/{key.name}-"
         for pinned in [known for known in self.memory.pinned if known.startswith(prefix)]:
             del self.memory.pinned[pinned]
             self.memory.digests.pop(pinned, None)
+
+
+def _summary(trial: TrialObject, wait: tuple[str, str]) -> TrialSummary:
+    spec, status = trial.spec, trial.status
+    task = spec.get("task") or {}
+    return TrialSummary(
+        name=trial.name,
+        uid=trial.uid,
+        kind=trial.kind,
+        task=task.get("name", ""),
+        task_digest=task.get("digest", ""),
+        agent=spec.get("agent") or "",
+        model=spec.get("model") or "",
+        loop=spec.get("loopProfile") or "",
+        attempt=spec.get("attempt") or 1,
+        generation=spec.get("generation") or 0,
+        restarts=spec.get("restarts") or 0,
+        begins_again=_begins_again(trial),
+        phase=TrialPhase(status.get("phase") or TrialPhase.PENDING),
+        deleting=trial.deleted,
+        resolved=status.get("resolved"),
+        failure_mode=status.get("failureMode") or "",
+        message=status.get("message") or "",
+        regressions=status.get("regressions") or 0,
+        waits_for=wait[0],
+        waits_message=wait[1],
+        results=status.get("results") or "",
+    )
 
 
 def _begins_again(trial: TrialObject) -> bool:

@@ -25,7 +25,7 @@ from stayer_operator.core.trial.spec import parse_trial_spec
 from stayer_operator.core.trial.status import parse_trial_status
 from stayer_operator.core.trial.view import QueueFact, ResultsFact, RoleView, TrialView
 from stayer_operator.ports import Evidence, Observed, Telemetry
-from stayer_operator.reconcile.ledger import Ledger, TrialNotes
+from stayer_operator.reconcile.ledger import Ledger, ParsedTrial, TrialNotes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,9 +48,11 @@ class TrialGathering:
 
     def look(self, trial: TrialObject, admitted: bool, now: float) -> TrialView:
         """What memory alone shows."""
-        spec, status = parse_trial_spec(trial.spec), parse_trial_status(trial.status)
+        parsed = _parse(trial, self.ledger.find(trial.uid))
+        spec, status = parsed.spec, parsed.status
         notes = self.ledger.meet(trial.uid, status, self.observed.witnessed(trial.uid))
         pods = [pod for pod in self.observed.pods(trial.key) if pod.owner_uid == trial.uid]
+        notes.parsed = parsed if pods else None
         roles = {
             role: _role_view(trial.name, role, status.incarnation(role), pods, notes)
             for role in spec.roles
@@ -120,6 +122,18 @@ class TrialGathering:
         return QueueFact(
             next_number=length, end=end, cursor=end.episode if end else EpisodeCursor()
         )
+
+
+def _parse(trial: TrialObject, notes: TrialNotes | None) -> ParsedTrial:
+    """Views are never changed but replaced: the same one means the same. Specs are immutable."""
+    known = notes.parsed if notes is not None else None
+    if known is not None and known.trial is trial:
+        return known
+    return ParsedTrial(
+        trial=trial,
+        spec=known.spec if known is not None else parse_trial_spec(trial.spec),
+        status=parse_trial_status(trial.status),
+    )
 
 
 def orphan_pods(observed: Observed, key: ObjectKey) -> tuple[PodView, ...]:

@@ -9,8 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from stayer_evaluator.records.outcomes import Role
-from stayer_operator.core.observed import PodView
+from stayer_operator.core.observed import PodView, TrialObject
+from stayer_operator.core.trial.spec import TrialSpec
 from stayer_operator.core.trial.status import TrialStatus
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedTrial:
+    """What a Trial says, understood."""
+
+    trial: TrialObject
+    spec: TrialSpec
+    status: TrialStatus
 
 
 @dataclass(slots=True)
@@ -25,6 +35,7 @@ class TrialNotes:
     seen: dict[str, PodView] = field(default_factory=dict)
     written_at: float | None = None
     trouble: tuple[str, str] | None = None  # reason and message: why its pods are not created
+    parsed: ParsedTrial | None = None  # while it has pods: it is looked at often then
     swept_at: float | None = None  # when this process last deleted its pods, all at once
 
 
@@ -58,6 +69,7 @@ class Ledger:
         if notes is not None:
             for names in (notes.posted, notes.tried, notes.seen):
                 names.clear()
+            notes.parsed = None
 
     def forget(self, uid: str) -> None:
         """The Trial is gone."""

@@ -21,6 +21,7 @@ import structlog
 
 from stayer_evaluator.storage.store import ObjectExists, StoreError
 from stayer_operator.api import names
+from stayer_operator.api.conditions import TERMINAL_TRIAL_PHASES
 from stayer_operator.core.observed import ObjectKey
 from stayer_operator.core.plan import Decision, Plan
 from stayer_operator.core.pods.settings import PodSettings
@@ -50,6 +51,7 @@ class LoopPace:
     run: float = 1.0  # between two passes over one run that its trials cause, at least
     admission_each: float = 0.001  # a trial; 1,000 trials: 1 s
     run_each: float = 0.005  # a trial of the run; 1,000 trials: 5 s, as often as it may write
+    ended: float = 2.0  # from a change of an ended trial's pods to its next pass
     workers: int = 16  # keys under way at once; they wait for the API server mostly
 
 
@@ -60,6 +62,7 @@ class Work(NamedTuple):
     key: ObjectKey
 
 
+_ENDED = frozenset(phase.value for phase in TERMINAL_TRIAL_PHASES)
 ADMISSION = Work("admission", ObjectKey("", ""))
 
 
@@ -130,7 +133,14 @@ class ReconcileLoop:
             self._add_spaced(Work("run", trial.run_key), self._run_pause(trial.run_key))
 
     def pods_changed(self, trial: ObjectKey) -> None:
-        """A pod of that Trial was made, changed or deleted."""
+        """A pod of that Trial was made, changed or deleted. Those of an ended one were told to go
+        and go one by one: one look at several is enough.
+        """
+        held = self._observed.trial(trial)
+        if held is not None and held.status.get("phase") in _ENDED:
+            self._queue.add_at(Work("trial", trial), self._clock.now() + self._pace.ended)
+            self._news.set()
+            return
         self._add(Work("trial", trial))
         self._consider(trial)
 

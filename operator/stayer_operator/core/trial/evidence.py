@@ -10,7 +10,7 @@ from stayer_operator.core.failures import Cause, Fault, PodEnd
 from stayer_operator.core.observed import PodView
 from stayer_operator.core.sidecars import Refusal, refusal, sidecar_message
 from stayer_operator.core.trial import gang
-from stayer_operator.core.trial.view import Life, RoleView, TrialView
+from stayer_operator.core.trial.view import Life, RoleView, TrialView, asked_once
 
 
 class Need(StrEnum):
@@ -20,6 +20,7 @@ class Need(StrEnum):
     QUEUE = "queue"
 
 
+@asked_once
 def needs(view: TrialView) -> frozenset[Need]:
     """What gather has to read besides memory. Empty for everything that goes well: the sidecars'
     termination messages tell it. Ending and cancelling never wait for the store.
@@ -59,6 +60,7 @@ def _is_in_trouble(view: TrialView) -> bool:
     )
 
 
+@asked_once
 def results_hint(view: TrialView) -> TerminationMessage | None:
     """The adjudicator says that `results.json` is there, and what is in it."""
     for pod in _sightings(view.adjudicator):
@@ -68,6 +70,7 @@ def results_hint(view: TrialView) -> TerminationMessage | None:
     return None
 
 
+@asked_once
 def end_hint(view: TrialView) -> TerminationMessage | None:
     """The recorder says that the queue has its `end` entry."""
     for pod in _sightings(view.agent) if view.agent else ():
@@ -82,6 +85,7 @@ def _sightings(role: RoleView) -> tuple[PodView, ...]:
     return tuple(pod for pod in seen if pod is not None)
 
 
+@asked_once
 def refused(view: TrialView) -> Refusal | None:
     """A sidecar of a current pod will not work without the isolation that it must prove."""
     for role in view.needed:
@@ -91,6 +95,7 @@ def refused(view: TrialView) -> Refusal | None:
     return None
 
 
+@asked_once
 def failed_roles(view: TrialView) -> tuple[tuple[RoleView, PodEnd], ...]:
     """Roles whose pod must be replaced, or whose end be recorded, and why; agent first."""
     said = {Role.AGENT: end_hint(view), Role.ADJUDICATOR: results_hint(view)}

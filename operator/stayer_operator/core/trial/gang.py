@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from stayer_operator.core import failures
-from stayer_operator.core.trial.view import Life, RoleView, TrialView
+from stayer_operator.core.trial.view import Life, RoleView, TrialView, asked_once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +17,7 @@ class GangVerdict:
     trouble: str = ""
 
 
+@asked_once
 def verdict(view: TrialView) -> GangVerdict:
     """Judge the pods that still have work to do; those being deleted or over are not judged."""
     roles = [role for role in view.needed if _is_judged(view, role)]

@@ -124,11 +124,7 @@ class TrialStatus:
 
 def parse_trial_status(raw: Mapping[str, Any]) -> TrialStatus:
     """The status as the API holds it; a Trial that was never written to has the defaults."""
-    plain = {
-        name: raw.get(_camel(name))
-        for name in (*COUNTS, "observed_generation", "resolved", "failure_mode", "message",
-                     "agent_pod", "adjudicator_pod", "results")
-    }  # fmt: skip
+    plain = {name: raw.get(spelling) for name, spelling in _PLAIN.items()}
     return TrialStatus(
         conditions=tuple(_parse_condition(condition) for condition in raw.get("conditions") or ()),
         agent_incarnation=raw.get("agentIncarnation") or 1,
@@ -145,9 +141,7 @@ def parse_trial_status(raw: Mapping[str, Any]) -> TrialStatus:
 def render_trial_status(status: TrialStatus) -> dict[str, Any]:
     """The whole status in the API's spelling; None where a field is to be absent."""
     rendered: dict[str, Any] = {
-        _camel(name): getattr(status, name)
-        for name in TrialStatus.__dataclass_fields__
-        if name not in ("conditions", "not_before", "start_time", "completion_time")
+        spelling: getattr(status, name) for name, spelling in _RENDERED.items()
     }
     summary = None
     if status.units_cleared is not None and status.units_total is not None:
@@ -195,3 +189,16 @@ def _render_condition(condition: TrialConditionState) -> dict[str, Any]:
 def _camel(name: str) -> str:
     first, *rest = name.split("_")
     return first + "".join(word.capitalize() for word in rest)
+
+
+# The API's spelling by ours.
+_PLAIN = {
+    name: _camel(name)
+    for name in (*COUNTS, "observed_generation", "resolved", "failure_mode", "message",
+                 "agent_pod", "adjudicator_pod", "results")
+}  # fmt: skip
+_RENDERED = {
+    name: _camel(name)
+    for name in TrialStatus.__dataclass_fields__
+    if name not in ("conditions", "not_before", "start_time", "completion_time")
+}

@@ -1,8 +1,10 @@
 """What is known of one Trial at one moment. Filled by gather; rules read nothing else."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import wraps
+from typing import Any, TypeVar
 
 from stayer_evaluator.records.outcomes import Role, TrialKind
 from stayer_evaluator.records.queue import EndEntry, EpisodeCursor
@@ -18,6 +20,8 @@ from stayer_operator.core.run.needs import RunIntent
 from stayer_operator.core.trial.settings import TrialSettings
 from stayer_operator.core.trial.spec import TrialIdentity, TrialSpec
 from stayer_operator.core.trial.status import TrialStatus
+
+T = TypeVar("T")
 
 
 class Life(StrEnum):
@@ -91,6 +95,9 @@ class TrialView:
     queue: QueueFact | None = None
     written_at: float | None = None
     swept_at: float | None = None
+    answers: dict[Callable[..., Any], Any] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )  # of `asked_once`
 
     @property
     def identity(self) -> TrialIdentity:
@@ -173,3 +180,19 @@ class TrialView:
     def has_pods(self) -> bool:
         """A current incarnation that still has work to do has a pod, or is about to show one."""
         return any(self.life(role) in (Life.LIVE, Life.POSTED, Life.OVER) for role in self.needed)
+
+
+def asked_once(question: Callable[[TrialView], T]) -> Callable[[TrialView], T]:
+    """Several rules ask it of the same view: answered at the first time and kept with the view,
+    which never changes.
+    """
+
+    @wraps(question)
+    def answer(view: TrialView) -> T:
+        answers = view.answers
+        if question not in answers:
+            answers[question] = question(view)
+        known: T = answers[question]
+        return known
+
+    return answer
