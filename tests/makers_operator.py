@@ -15,7 +15,11 @@ from stayer_operator.core.observed import ObjectKey
 from stayer_operator.core.run.settings import RunSettings
 from stayer_operator.core.trial.settings import TrialSettings
 from stayer_operator.ports import Cluster
-from stayer_operator.reconcile.loop import ReconcileLoop
+from stayer_operator.reconcile.loop import LoopPace, ReconcileLoop
+
+
+# Every change has its own pass, at once: more can go wrong.
+HASTE = LoopPace(beat=0, ended=0)
 
 
 @dataclass
@@ -26,6 +30,7 @@ class Operator:
     cluster: Cluster | None = None
     evidence: MutableStore | None = None
     settings: TrialSettings = field(default_factory=TrialSettings)
+    pace: LoopPace = HASTE
 
     def __post_init__(self) -> None:
         world = self.world
@@ -47,6 +52,7 @@ class Operator:
             pod_settings=make_pod_settings(),
             run_settings=RunSettings(),
             trial_settings=self.settings,
+            pace=self.pace,
         )
         self.loop.add_all()
 

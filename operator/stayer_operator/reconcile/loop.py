@@ -15,6 +15,7 @@ import time
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
+from math import floor
 from typing import Literal, NamedTuple
 
 import structlog
@@ -51,6 +52,9 @@ class LoopPace:
     run: float = 1.0  # between two passes over one run that its trials cause, at least
     admission_each: float = 0.001  # a trial; 1,000 trials: 1 s
     run_each: float = 0.005  # a trial of the run; 1,000 trials: 5 s, as often as it may write
+    # Changes of trials and pods are taken together at each beat: a pair's pods come and go within
+    # it, and many passes at once cost less than one by one. Who is admitted does not wait for it.
+    beat: float = 0.1
     ended: float = 2.0  # from a change of an ended trial's pods to its next pass
     workers: int = 16  # keys under way at once; they wait for the API server mostly
 
@@ -126,7 +130,7 @@ class ReconcileLoop:
 
     def trial_changed(self, key: ObjectKey) -> None:
         """A Trial was made, changed or deleted."""
-        self._add(Work("trial", key))
+        self._add_soon(Work("trial", key))
         self._consider(key)
         trial = self._observed.trial(key)
         if trial is not None:
@@ -138,10 +142,9 @@ class ReconcileLoop:
         """
         held = self._observed.trial(trial)
         if held is not None and held.status.get("phase") in _ENDED:
-            self._queue.add_at(Work("trial", trial), self._clock.now() + self._pace.ended)
-            self._news.set()
+            self._add_at(Work("trial", trial), self._clock.now() + self._pace.ended)
             return
-        self._add(Work("trial", trial))
+        self._add_soon(Work("trial", trial))
         self._consider(trial)
 
     def run_changed(self, key: ObjectKey) -> None:
@@ -307,8 +310,7 @@ class ReconcileLoop:
     def _follow_up(self, work: Work, decision: Decision | None) -> None:
         if decision is None or decision.plan.wake_after is None:
             return
-        self._queue.add_at(work, self._clock.now() + decision.plan.wake_after)
-        self._news.set()
+        self._add_at(work, self._clock.now() + decision.plan.wake_after)
 
     def _note_uid(self, key: ObjectKey, uid: str | None) -> None:
         """Forget what was noted about a Trial that is gone or replaced by one of its name."""
@@ -322,6 +324,18 @@ class ReconcileLoop:
     def _add(self, work: Work) -> None:
         self._queue.add(work)
         self._news.set()
+
+    def _add_at(self, work: Work, when: float) -> None:
+        self._queue.add_at(work, when)
+        self._news.set()
+
+    def _add_soon(self, work: Work) -> None:
+        """At the next beat; at once without one."""
+        beat = self._pace.beat
+        if beat > 0:
+            self._add_at(work, (floor(self._clock.now() / beat) + 1) * beat)
+        else:
+            self._add(work)
 
     def _consider(self, trial: ObjectKey) -> None:
         """Admission is to look at this Trial, soon."""
@@ -341,5 +355,4 @@ class ReconcileLoop:
         if last is None or self._clock.now() - last >= seconds:
             self._add(work)
         else:
-            self._queue.add_at(work, last + seconds)
-            self._news.set()
+            self._add_at(work, last + seconds)

@@ -6,6 +6,7 @@ from collections import Counter
 from makers_operator import Operator, live
 from makers_world import World
 from stayer_operator.api import names
+from stayer_operator.reconcile.loop import LoopPace
 
 
 def test_run_ends_with_every_trial_scored() -> None:
@@ -53,3 +54,17 @@ def test_nothing_is_written_once_it_is_over() -> None:
         return len(world.cluster.audit) - before
 
     assert asyncio.run(idle()) == 0
+
+
+def test_changes_within_a_beat_are_looked_at_together() -> None:
+    passes, outcomes = [], []
+
+    for pace in (LoopPace(beat=0, ended=0), LoopPace(beat=1.5)):
+        world = World()
+        operator = Operator(world, pace=pace)
+        asyncio.run(live(world, [operator]))
+        passes.append(operator.telemetry.passes["trial", "ok"])
+        outcomes.append(world.outcomes())
+
+    assert outcomes[0] == outcomes[1]
+    assert passes[1] < passes[0]
