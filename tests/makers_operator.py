@@ -17,7 +17,6 @@ from stayer_operator.core.trial.settings import TrialSettings
 from stayer_operator.ports import Cluster
 from stayer_operator.reconcile.loop import LoopPace, ReconcileLoop
 
-
 # Every change has its own pass, at once: more can go wrong.
 HASTE = LoopPace(beat=0, ended=0)
 

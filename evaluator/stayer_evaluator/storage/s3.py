@@ -6,6 +6,7 @@ decorator above (`retry.py`) repeats until a deadline and counts every try.
 
 import asyncio
 import hashlib
+import io
 import threading
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import boto3
 import botocore.exceptions
 from botocore.config import Config
+from botocore.handlers import add_expect_header
 
 from stayer_evaluator.storage.documents import CorruptObject
 from stayer_evaluator.storage.retry import RetryingMutableStore, RetryPolicy, StoreCounters
@@ -215,13 +217,26 @@ def make_client(settings: StoreSettings) -> "S3Client":
             "payload_signing_enabled": True,
         },
     )
-    return boto3.session.Session().client(
+    client: S3Client = boto3.session.Session().client(
         "s3",
         endpoint_url=settings.endpoint,
         region_name=settings.region,
         verify=settings.ca_file,
         config=config,
     )
+    client.meta.events.unregister("before-call.s3", add_expect_header)
+    client.meta.events.register("before-call.s3", _expect_for_large)
+    return client
+
+
+def _expect_for_large(model: Any, params: dict[str, Any], **more: Any) -> None:
+    """The SDK asks before every body whether to send it. For a small one the question costs more
+    than the body: a round trip, and an answer that is read byte by byte.
+    """
+    body = params.get("body")
+    if isinstance(body, io.BytesIO) and body.getbuffer().nbytes <= PIECE:
+        return
+    add_expect_header(model, params, **more)
 
 
 def connect_s3(

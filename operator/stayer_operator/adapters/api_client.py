@@ -72,7 +72,11 @@ class ApiClient:
         self._on_request = on_request
         self._bucket = TokenBucket(self._limits.rate, self._limits.burst)
         self._slots = asyncio.Semaphore(self._limits.concurrency)
+        self._timeout = aiohttp.ClientTimeout(
+            total=self._limits.request_seconds, connect=self._limits.connect_seconds
+        )
         self._session = aiohttp.ClientSession(
+            cookie_jar=aiohttp.DummyCookieJar(),  # nobody sets any
             base_url=connection.server,
             connector=aiohttp.TCPConnector(
                 ssl=connection.tls if connection.tls is not None else True,
@@ -129,9 +133,6 @@ class ApiClient:
         data: bytes | None,
         headers: Mapping[str, str],
     ) -> tuple[int, bytes, float | None]:
-        timeout = aiohttp.ClientTimeout(
-            total=self._limits.request_seconds, connect=self._limits.connect_seconds
-        )
         try:
             async with (
                 self._slots,
@@ -141,7 +142,7 @@ class ApiClient:
                     params=params,
                     data=data,
                     headers={**headers, **self._connection.headers()},
-                    timeout=timeout,
+                    timeout=self._timeout,
                 ) as response,
             ):
                 return response.status, await response.read(), retry_after(response)

@@ -16,7 +16,7 @@ import pytest
 
 from stayer_evaluator.storage.documents import CorruptObject
 from stayer_evaluator.storage.retry import RetryingMutableStore, RetryPolicy
-from stayer_evaluator.storage.s3 import BucketMissing, S3Store
+from stayer_evaluator.storage.s3 import PIECE, BucketMissing, S3Store
 from stayer_evaluator.storage.settings import StoreSettings
 from stayer_evaluator.storage.store import AccessDenied, ObjectMissing, StoreError
 
@@ -244,6 +244,15 @@ def test_what_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     assert headers["x-amz-content-sha256"] == digest
     assert headers["x-amz-meta-sha256"] == digest
     assert not [name for name in headers if name.lower().startswith("x-amz-checksum")]
+
+
+def test_only_large_bodies_are_announced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small one is sent at once: no round trip to ask whether it may be."""
+    with served(good, monkeypatch=monkeypatch) as (store, server):
+        asyncio.run(store.put("small", DATA))
+        asyncio.run(store.put("large", bytes(PIECE + 1)))
+
+    assert [request.headers["Expect"] for request in server.seen] == [None, "100-continue"]
 
 
 def test_a_server_that_is_not_there_is_trouble_that_may_pass(
