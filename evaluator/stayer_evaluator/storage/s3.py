@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import boto3
 import botocore.exceptions
+import botocore.session
 from botocore.config import Config
 from botocore.handlers import add_expect_header
 
@@ -39,6 +40,7 @@ NO_CREDENTIALS = (
 )
 MISSING = frozenset({"NoSuchKey", "404", "NotFound"})
 DELETE_AT_ONCE = 1000
+ENDPOINTS = frozenset({"s3", "sts", "oidc", "portal.sso", "sso"})
 
 
 class BucketMissing(StoreError):  # noqa: N818 (reads as what happened)
@@ -217,7 +219,7 @@ def make_client(settings: StoreSettings) -> "S3Client":
             "payload_signing_enabled": True,
         },
     )
-    client: S3Client = boto3.session.Session().client(
+    client: S3Client = _session().client(
         "s3",
         endpoint_url=settings.endpoint,
         region_name=settings.region,
@@ -227,6 +229,18 @@ def make_client(settings: StoreSettings) -> "S3Client":
     client.meta.events.unregister("before-call.s3", add_expect_header)
     client.meta.events.register("before-call.s3", _expect_for_large)
     return client
+
+
+def _session() -> boto3.session.Session:
+    """A session that knows where S3 and the givers of credentials are: the addresses of all the
+    other services take 7 MB for as long as the client lives.
+    """
+    session = botocore.session.get_session()
+    known = session.get_component("data_loader").load_data("endpoints")
+    for partition in known["partitions"]:
+        services = partition["services"]
+        partition["services"] = {name: services[name] for name in ENDPOINTS & services.keys()}
+    return boto3.session.Session(botocore_session=session)
 
 
 def _expect_for_large(model: Any, params: dict[str, Any], **more: Any) -> None:
