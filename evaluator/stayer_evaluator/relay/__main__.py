@@ -14,7 +14,8 @@ from stayer_evaluator.logs import log_as_json
 from stayer_evaluator.records import places
 from stayer_evaluator.relay.app import MAX_OBJECT, Relay, make_app
 from stayer_evaluator.relay.metrics import RelayMetrics
-from stayer_evaluator.relay.tokens import ApiServerKeys, KeysUnavailable, TokenVerifier
+from stayer_evaluator.relay.server_keys import ApiServerKeys
+from stayer_evaluator.relay.tokens import KeysUnavailable, TokenVerifier
 from stayer_evaluator.storage.probe import UnsafeStore, probe_conditional_create
 from stayer_evaluator.storage.retry import RetryingMutableStore, RetryPolicy
 from stayer_evaluator.storage.s3 import S3Store

@@ -5,14 +5,11 @@ The operator's progress endpoint verifies the same tokens with the same code.
 
 import asyncio
 import re
-import ssl
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
-import httpx
 import jwt
 
 from stayer_evaluator.records import places
@@ -22,8 +19,6 @@ ALGORITHMS = ["RS256", "RS384", "RS512", "ES256", "ES384", "ES512"]
 LEEWAY_SECONDS = 30
 REFRESH_SECONDS = 10.0
 """At most one look for new keys in this time, whatever tokens are thrown at us."""
-ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-API_SERVER = "https://kubernetes.default.svc"
 POD_NAME = re.compile(r"(?P<trial>[a-z0-9][a-z0-9.-]*)-(?P<role>[ab])-(?P<incarnation>[1-9][0-9]*)")
 
 
@@ -68,34 +63,6 @@ class KeySource(Protocol):
 
     async def fetch(self) -> ClusterKeys:
         """The keys as they are now. Raises KeysUnavailable."""
-
-
-class ApiServerKeys:
-    """Keys from the API server's discovery documents, read with the own pod's account."""
-
-    def __init__(self, url: str = API_SERVER, account: Path = ACCOUNT) -> None:
-        self._url = url
-        self._account = account
-
-    async def fetch(self) -> ClusterKeys:
-        try:
-            token = (self._account / "token").read_text().strip()
-            context = ssl.create_default_context(cafile=str(self._account / "ca.crt"))
-            headers = {"Authorization": f"Bearer {token}"}
-            async with httpx.AsyncClient(
-                base_url=self._url, verify=context, headers=headers, timeout=10.0
-            ) as client:
-                discovery = await _document(client, "/.well-known/openid-configuration")
-                found = await _document(client, "/openid/v1/jwks")
-            return parse_keys(str(discovery["issuer"]), found)
-        except (OSError, httpx.HTTPError, KeyError, ValueError, jwt.PyJWTError) as error:
-            raise KeysUnavailable(f"{type(error).__name__}: {error}") from error
-
-
-async def _document(client: httpx.AsyncClient, path: str) -> Any:
-    answer = await client.get(path)
-    answer.raise_for_status()
-    return answer.json()
 
 
 def parse_keys(issuer: str, document: Any) -> ClusterKeys:

@@ -19,7 +19,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.x509.oid import NameOID
 
 from makers_relay import ISSUER, Issuer, make_token
-from stayer_evaluator.relay.tokens import ApiServerKeys, KeysUnavailable, TokenVerifier
+from stayer_evaluator.relay.server_keys import ApiServerKeys
+from stayer_evaluator.relay.tokens import KeysUnavailable, TokenVerifier
 
 
 class Handler(BaseHTTPRequestHandler):
