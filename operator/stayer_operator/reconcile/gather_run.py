@@ -7,7 +7,9 @@ are read only when the run may be complete.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -267,18 +269,25 @@ class RunGathering:
         return {keys[key]: TrialResults.from_bytes(data) for key, data in found.items()}
 
     async def _read_all(self, keys: Iterable[str]) -> dict[str, bytes]:
-        """Those objects that exist, some at a time. Raises StoreError."""
-        slots = asyncio.Semaphore(READS_AT_ONCE)
+        """Those objects that exist, some at a time. Raises StoreError.
 
-        async def read(key: str) -> tuple[str, bytes | None]:
-            async with slots:
-                try:
-                    return key, await self.evidence.get(key)
-                except ObjectMissing:
-                    return key, None
+        A few readers and not a task for each key: a thousand tasks that wait take megabytes.
+        """
+        wanted = list(keys)
+        left = deque(wanted)
+        found: dict[str, bytes] = {}
 
-        pairs = await asyncio.gather(*(read(key) for key in keys))
-        return {key: data for key, data in pairs if data is not None}
+        async def read_on() -> None:
+            while left:
+                key = left.popleft()
+                with suppress(ObjectMissing):
+                    found[key] = await self.evidence.get(key)
+
+        try:
+            await asyncio.gather(*(read_on() for _ in range(min(READS_AT_ONCE, len(wanted)))))
+        finally:
+            left.clear()
+        return {key: found[key] for key in wanted if key in found}
 
     def forget(self, key: ObjectKey) -> None:
         """A run is gone: drop its task list and what was summed up of its Trials."""
