@@ -1,4 +1,4 @@
-"""JSON logs, one object a line: ours by structlog, the libraries' by the same formatter."""
+"""JSON logs, one object a line: ours written straight away, the libraries' by way of `logging`."""
 
 from __future__ import annotations
 
@@ -12,12 +12,33 @@ import structlog
 QUIET = ("aiohttp.access", "kopf.activities", "kopf.objects", "botocore", "boto3", "urllib3")
 
 
-def _to_json(event: object, default: Callable[[object], object], **_: object) -> str:
-    return orjson.dumps(event, default=default, option=orjson.OPT_NON_STR_KEYS).decode()
+def _to_bytes(event: object, default: Callable[[object], object], **_: object) -> bytes:
+    return orjson.dumps(
+        event, default=default, option=orjson.OPT_NON_STR_KEYS | orjson.OPT_APPEND_NEWLINE
+    )
+
+
+def _to_json(event: object, default: Callable[[object], object], **more: object) -> str:
+    return _to_bytes(event, default, **more).decode().rstrip()
+
+
+class _Lines:
+    """Writes finished lines to stderr. `name` is the module that logs."""
+
+    def __init__(self, name: str = "") -> None:
+        self.name = name
+
+    def msg(self, line: bytes) -> None:
+        """One line, at once: what a process says last tells why it died."""
+        sys.stderr.buffer.write(line)
+        sys.stderr.buffer.flush()
+
+    debug = info = warning = error = critical = exception = msg
 
 
 def set_up_logging(level: str) -> None:
     """Send every log line of the process to stderr as JSON."""
+    number = logging.getLevelNamesMapping()[level.upper()]
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_logger_name,
@@ -26,9 +47,9 @@ def set_up_logging(level: str) -> None:
         structlog.processors.format_exc_info,
     ]
     structlog.configure(
-        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
-        logger_factory=structlog.stdlib.LoggerFactory(),
-        wrapper_class=structlog.stdlib.BoundLogger,
+        processors=[*shared, structlog.processors.JSONRenderer(serializer=_to_bytes)],
+        logger_factory=_Lines,
+        wrapper_class=structlog.make_filtering_bound_logger(number),
         cache_logger_on_first_use=True,
     )
     handler = logging.StreamHandler(sys.stderr)
