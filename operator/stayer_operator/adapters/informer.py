@@ -128,16 +128,18 @@ class Informer(Generic[V]):
             raise _Interrupted(cut, version, progressed=version != first) from error
         return version
 
-    def _take(self, event: Mapping[str, Any]) -> str | None:
-        """Apply one watch event; return the version that it brings the mirror to."""
+    def _take(self, event: Mapping[str, Any]) -> str:
+        """Apply one watch event; return the version that it brings the mirror to, empty if none."""
         raw = event.get("object") or {}
         kind = event.get("type")
         if kind == "ERROR":
             raise _watch_error(raw, self._path)
         metadata = raw.get("metadata", {})
-        version: str | None = metadata.get("resourceVersion")
+        version: str = metadata.get("resourceVersion", "")
         if kind in ("ADDED", "MODIFIED"):
-            self._mirror.put(self._project(raw))
+            # The answer to a write of ours has shown it already.
+            if not self._mirror.holds(metadata.get("namespace", ""), metadata["name"], version):
+                self._mirror.put(self._project(raw))
         elif kind == "DELETED":
             self._mirror.remove(
                 metadata.get("namespace", ""), metadata["name"], metadata.get("uid", "")

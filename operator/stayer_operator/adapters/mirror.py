@@ -69,6 +69,11 @@ class Mirror(Generic[V]):
         """The view of an object, None when there is none."""
         return self._views.get((namespace, name))
 
+    def holds(self, namespace: str, name: str, version: str) -> bool:
+        """This very sight of the object is the one held."""
+        held = self._views.get((namespace, name))
+        return held is not None and held.resource_version == version
+
     def by(self, value: Hashable) -> tuple[V, ...]:
         """All views with this value of the index."""
         return tuple(self._by.get(value, {}).values())
