@@ -1,6 +1,7 @@
 """The cluster's public keys, read from the API server.
 
-Apart from `tokens.py`, which the operator uses with a client of its own: httpx would take memory there.
+Apart from `tokens.py`, which the operator uses with a client of its own: httpx would
+take memory there.
 """
 
 import ssl

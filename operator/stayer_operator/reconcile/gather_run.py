@@ -271,7 +271,7 @@ class RunGathering:
     async def _read_all(self, keys: Iterable[str]) -> dict[str, bytes]:
         """Those objects that exist, some at a time. Raises StoreError.
 
-        A few readers and not a task for each key: a thousand tasks that wait take megabytes.
+        A few readers and not a task for each key: one that waits takes 1.5 KB.
         """
         wanted = list(keys)
         left = deque(wanted)
