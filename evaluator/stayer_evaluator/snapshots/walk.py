@@ -326,15 +326,26 @@ def moved(root: int, scan: Scan) -> bool:
 
     A file that is moved between two directories while they are listed could be in neither listing.
     """
-    with Directories(root) as directories:
-        for directory, stamp in scan.stamps.items():
-            try:
-                now = stamp_of(os.fstat(directories.open(directory)))
-            except OSError:
+    for directory, stamp in scan.stamps.items():
+        if not _still(stamp[2], scan.started_ns):
+            return True
+        try:
+            if _stamp_now(root, directory) != stamp:
                 return True
-            if now != stamp or not _still(stamp[2], scan.started_ns):
-                return True
+        except OSError:
+            return True
     return False
+
+
+def _stamp_now(root: int, directory: str) -> Stamp:
+    # By its path, as nothing is opened: whatever a link on the way leads to, its inode tells.
+    try:
+        return stamp_of(os.stat(directory or ".", dir_fd=root, follow_symlinks=False))
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+    with Directories(root) as directories:
+        return stamp_of(os.fstat(directories.open(directory)))
 
 
 def signature_of(status: os.stat_result) -> Signature:
