@@ -14,7 +14,9 @@ from local_cluster.settings import (
     API_SERVICE_ADDRESS,
     NODE_ADDRESS,
     NODE_NAME,
+    RUN_NAMESPACE,
     Places,
+    write_file,
 )
 
 DAYS = "3650"
@@ -34,8 +36,9 @@ class Subject:
         return (f"/O={self.group}" if self.group else "") + f"/CN={self.name}"
 
 
+ADMIN = "admin"
 CLIENTS = (
-    Subject("admin", "admin", "system:masters"),
+    Subject(ADMIN, "admin", "system:masters"),
     Subject("kubelet", f"system:node:{NODE_NAME}", "system:nodes"),
     Subject("controller-manager", "system:kube-controller-manager"),
     Subject("scheduler", "system:kube-scheduler"),
@@ -56,9 +59,16 @@ SERVER_NAMES = (
 
 
 def ensure_certificates(places: Places) -> None:
-    """Make everything below `pki` unless it is there; all or nothing."""
+    """Make everything below `pki` unless it is there; all or nothing.
+
+    The administrator's kubeconfig holds no key of its own: it is written again when it would be
+    another one today.
+    """
     target = places.certificates
     if target.exists():
+        text = render_kubeconfig(target, ADMIN)
+        if not places.kubeconfig.exists() or places.kubeconfig.read_text() != text:
+            write_file(places.kubeconfig, text)
         return
     draft = target.with_name(".pki.new")
     shutil.rmtree(draft, ignore_errors=True)
@@ -116,6 +126,8 @@ def render_kubeconfig(folder: Path, client: str) -> str:
     }
     cluster = {"server": API_SERVER, "certificate-authority-data": embed("ca.crt")}
     context = {"cluster": "stayer-local", "user": client}
+    if client == ADMIN:  # a person's commands need no `-n` for runs and trials
+        context["namespace"] = RUN_NAMESPACE
     config = {
         "apiVersion": "v1",
         "kind": "Config",

@@ -30,6 +30,8 @@ PROMETHEUS_ADDRESS = "10.96.0.30"
 PROMETHEUS_PORT = 9090
 BUCKET = "stayer"
 INFRA_NAMESPACE = "local-infra"
+# Where the chart has runs applied if its values say nothing else.
+RUN_NAMESPACE = "stayer-runs"
 API_SERVER = f"https://{NODE_ADDRESS}:6443"
 DEFAULT_REGISTRY_PORT = 5000
 

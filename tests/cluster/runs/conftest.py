@@ -42,7 +42,7 @@ def installed() -> Iterator[Installed]:
 def demo(installed: Installed) -> Iterator[DemoRun]:
     """examples/runs/demo.yaml under a name of its own, from apply to delete."""
     manifest = yaml.safe_load((ROOT / "examples/runs/demo.yaml").read_text())
-    manifest["metadata"]["name"] = unique_name("demo")
+    manifest["metadata"] = {"name": unique_name("demo"), "namespace": installed.namespace}
     manifest["spec"]["tasks"]["source"]["s3"]["prefix"] = TASKSET
     with ClusterLock().held(alone=False):
         audit = Audit()

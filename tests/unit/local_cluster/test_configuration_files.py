@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from local_cluster import registry, render
+from local_cluster.certificates import CLIENTS, ensure_certificates, render_kubeconfig
 from local_cluster.infra import (
     load_credentials,
     render_environment,
@@ -142,3 +143,37 @@ def test_the_environment_is_one_line_a_variable() -> None:
 )
 def test_where_the_state_is(option: str | None, environ: dict[str, str], expected: str) -> None:
     assert find_places(option, environ).state == Path(expected)
+
+
+def write_keys(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    for name in ("ca", *(subject.file for subject in CLIENTS)):
+        for suffix in (".crt", ".key"):
+            (folder / (name + suffix)).write_text(name)
+
+
+def test_only_the_administrator_speaks_of_the_runs_namespace_by_default(tmp_path: Path) -> None:
+    write_keys(tmp_path / "pki")
+
+    found = {
+        subject.file: json.loads(render_kubeconfig(tmp_path / "pki", subject.file))["contexts"][0]
+        for subject in CLIENTS
+    }
+
+    named = {file for file, context in found.items() if "namespace" in context["context"]}
+    assert named == {"admin"}
+    assert found["admin"]["context"]["namespace"] == "stayer-runs"
+
+
+def test_the_kubeconfig_of_an_older_cluster_is_brought_up_to_date(tmp_path: Path) -> None:
+    places = Places(tmp_path / "state", tmp_path / "cache")
+    write_keys(places.certificates)
+    places.kubeconfig.write_text("{}")
+
+    ensure_certificates(places)
+    written = places.kubeconfig.stat().st_ino
+    ensure_certificates(places)
+
+    assert json.loads(places.kubeconfig.read_text())["contexts"][0]["context"]["namespace"]
+    assert places.kubeconfig.stat().st_mode & 0o777 == 0o600
+    assert places.kubeconfig.stat().st_ino == written
