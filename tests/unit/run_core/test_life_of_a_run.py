@@ -98,6 +98,27 @@ class TestCancelAndSuspend:
         world.settle()
         assert shown(world) == ("Cancelled", "2/2")
 
+    def test_a_run_that_had_ended_keeps_its_end(self):
+        world = make_world()
+        world.start_all()
+        world.end_attempts(TrialPhase.SUCCEEDED)
+        world.settle()
+        ended = shown(world)
+        world.edit(cancel=True)
+        world.settle()
+        assert shown(world) == ended == ("Succeeded", "2/2")
+        assert world.condition("Complete")["reason"] == "TrialsFinished"
+
+    def test_a_run_of_which_one_trial_had_ended_is_cancelled(self):
+        world = make_world()
+        world.start_all()
+        first, second = [t.name for t in world.trials.values() if t.kind == "attempt"]
+        world.end(first, TrialPhase.SUCCEEDED)
+        world.edit(cancel=True)
+        world.end(second, TrialPhase.CANCELLED)
+        world.settle()
+        assert shown(world) == ("Cancelled", "2/2")
+
     def test_a_run_that_is_cancelled_at_birth(self):
         world = make_world(cancel=True)
         world.settle()

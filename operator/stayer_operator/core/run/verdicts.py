@@ -143,7 +143,7 @@ def _end_reason(assessment: Assessment, census: Census) -> tuple[Reason, str] | 
     spec, found = assessment.spec, census.inventories
     if census.has_unfinished:
         return None
-    if spec is not None and spec.cancel:
+    if spec is not None and spec.cancel and not _ended_by_itself(assessment, census):
         return Reason.CANCELLED, "spec.cancel is true and no trial is left"
     if not assessment.is_sound or assessment.to_pin is not None:
         return None
@@ -156,6 +156,12 @@ def _end_reason(assessment: Assessment, census: Census) -> tuple[Reason, str] | 
     if not census.phases.get(TrialPhase.SUCCEEDED):
         return Reason.TRIALS_FAILED, f"none of {census.planned} trials has a valid result"
     return Reason.TRIALS_FINISHED, f"all {census.planned} trials have ended"
+
+
+def _ended_by_itself(assessment: Assessment, census: Census) -> bool:
+    """Every attempt had ended before anybody cancelled: the run keeps the end that it had."""
+    left = census.missing or census.inventories.pending or census.phases.get(TrialPhase.CANCELLED)
+    return assessment.is_sound and assessment.to_pin is None and not left
 
 
 def _creatable(census: Census) -> bool:
