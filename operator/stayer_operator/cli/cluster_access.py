@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import logging
+import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import urllib3
+import yaml
 from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
 from kubernetes.config.config_exception import ConfigException
@@ -16,22 +20,20 @@ from stayer_operator.cli.errors import CliError
 
 Document = dict[str, Any]
 MERGE_PATCH = "application/merge-patch+json"
+KUBECONFIG = "~/.kube/config"  # where the environment names none
+
+# A server that does not answer is told once, by the error, and not for every try besides.
+logging.getLogger("urllib3").setLevel(logging.ERROR)
 
 
 class ClusterAccess:
     """Calls as the user of the kubeconfig's current context."""
 
     def __init__(self, namespace: str | None) -> None:
-        try:
-            config.load_kube_config()  # type: ignore[no-untyped-call]
-            context = config.list_kube_config_contexts()[1]["context"]  # type: ignore[no-untyped-call]
-        except ConfigException as error:
-            raise CliError(
-                f"no cluster: {error} Set KUBECONFIG; for a local cluster run `make cluster-up`."
-            ) from error
+        context, connection = _connect()
         self.namespace = namespace or context.get("namespace") or "default"
-        self._objects = client.CustomObjectsApi()
-        self._core = client.CoreV1Api()
+        self._objects = client.CustomObjectsApi(connection)
+        self._core = client.CoreV1Api(connection)
 
     def run(self, name: str) -> Document:
         """A BenchmarkRun."""
@@ -78,7 +80,8 @@ class ClusterAccess:
         """Server-side apply of a run with strict validation: the object and what was done."""
         name = manifest["metadata"]["name"]
         before = self._find(names.RUN_PLURAL, name)
-        after = self._call(
+        # The client knows no 201 for a patch and would give nothing for what it has created.
+        response = self._call(
             lambda: self._objects.patch_namespaced_custom_object(
                 names.GROUP,
                 names.VERSION,
@@ -90,13 +93,14 @@ class ClusterAccess:
                 field_validation="Strict",
                 force=True,
                 _content_type="application/apply-patch+yaml",
+                _preload_content=False,
             ),
             f"run {name}",
         )
+        after: Document = json.loads(response.data)
         if before is None:
             return after, "created"
-        same = before["metadata"]["resourceVersion"] == after["metadata"]["resourceVersion"]
-        return after, "unchanged" if same else "configured"
+        return after, "unchanged" if _asked(before) == _asked(after) else "configured"
 
     def pods(self, trial: Document) -> list[Document]:
         """Pods of a trial that still exist."""
@@ -155,6 +159,29 @@ class ClusterAccess:
             raise CliError(_explain(error, what, self.namespace)) from error
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise CliError(f"the cluster does not answer: {error}") from error
+
+
+def _connect() -> tuple[Document, Any]:
+    """The kubeconfig's current context and a client for it. Raises CliError naming the file."""
+    path = os.environ.get("KUBECONFIG") or KUBECONFIG
+    try:
+        files = [Path(part).expanduser() for part in path.split(os.pathsep) if part]
+        if not any(file.exists() for file in files):
+            raise ConfigException("no such file")
+        connection = config.new_client_from_config(config_file=path)  # type: ignore[no-untyped-call]
+        context = config.list_kube_config_contexts(config_file=path)[1]["context"]  # type: ignore[no-untyped-call]
+    except (ConfigException, OSError, yaml.YAMLError) as error:
+        raise CliError(
+            f"no cluster: {path}: {' '.join(str(error).split()).rstrip('.')}. Set KUBECONFIG; for a local cluster "
+            "run `make cluster-up`."
+        ) from error
+    return context, connection
+
+
+def _asked(run: Document) -> tuple[object, ...]:
+    """What people write of an object. Its resourceVersion grows with the operator's status too."""
+    metadata = run["metadata"]
+    return metadata["generation"], metadata.get("labels"), metadata.get("annotations")
 
 
 def _explain(error: ApiException, what: str, namespace: str) -> str:
