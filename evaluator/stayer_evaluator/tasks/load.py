@@ -12,7 +12,7 @@ from typing import Any
 
 from stayer_evaluator.tasks.graph import DAG_FILE
 from stayer_evaluator.tasks.model import Edge, Orders, Task, TaskSettings, Unit
-from stayer_evaluator.tasks.problems import Problem
+from stayer_evaluator.tasks.problems import Problem, did_you_mean
 from stayer_evaluator.tasks.sources import (
     TASK_FILE,
     read_edges,
@@ -30,7 +30,9 @@ NOOP_FILES = (".loopsbench_split_noop.json", "gold_patches/.loopsbench_split_noo
 def read_task(root: Path) -> tuple[Task, tuple[Problem, ...]]:
     """As much of the task as can be read, and what is wrong with its files."""
     found: list[Problem] = []
-    settings = read_settings(root / TASK_FILE, found) if root.is_dir() else _no_directory(found)
+    settings = (
+        read_settings(root / TASK_FILE, found) if root.is_dir() else _no_directory(root, found)
+    )
     dag = read_json(root / DAG_FILE, DAG_FILE, found) if root.is_dir() else {}
     nodes = read_nodes(dag, DAG_FILE, found) if dag is not None and root.is_dir() else ()
     slugs = _slug_map(root, found)
@@ -53,8 +55,9 @@ def unit_edges(edges: tuple[Edge, ...]) -> tuple[tuple[str, str], ...]:
     return tuple((edge.source, edge.target) for edge in edges)
 
 
-def _no_directory(found: list[Problem]) -> TaskSettings:
-    found.append(Problem(file=".", found="no directory", accepted="a task directory"))
+def _no_directory(root: Path, found: list[Problem]) -> TaskSettings:
+    what = "a file" if root.is_file() else "no directory"
+    found.append(Problem(file=".", found=what, accepted="a task directory"))
     return TaskSettings()
 
 
@@ -160,7 +163,28 @@ def _patch_order(root: Path, units: tuple[str, ...], found: list[Problem]) -> tu
     if not isinstance(raw, list):
         found.append(Problem(file=name, found="no list", accepted="a list of unit ids or patches"))
         return ()
-    return _known((_stem(str(item)) for item in raw), units)
+    named = [(str(item), _unit_named(str(item), units)) for item in raw]
+    for item, unit in named:
+        if units and unit is None and not _is_patch(root, item):
+            found.append(
+                Problem(
+                    file=name,
+                    found=f"{item!r}, which is no unit and no patch",
+                    accepted=f"ids of nodes in {DAG_FILE}{did_you_mean(_stem(item), units)}",
+                )
+            )
+    return _known((unit for _, unit in named if unit is not None), units)
+
+
+def _unit_named(item: str, units: tuple[str, ...]) -> str | None:
+    """The unit that an id or the name of a patch speaks of."""
+    return next((name for name in (item, f"pr_{_stem(item)}", _stem(item)) if name in units), None)
+
+
+def _is_patch(root: Path, item: str) -> bool:
+    """A patch of the task, such as the one for all units."""
+    name = PurePosixPath(item).name
+    return any((folder / name).is_file() for folder in (root, root / "gold_patches"))
 
 
 def _implementation_order(

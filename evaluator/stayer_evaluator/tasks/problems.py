@@ -1,5 +1,7 @@
 """What can be wrong with a task directory, said once for a person to mend."""
 
+import difflib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -36,3 +38,15 @@ def warning(*, file: str, field: str = "", found: str, accepted: str) -> Problem
 def errors(problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
     """Those that stop the task."""
     return tuple(problem for problem in problems if problem.severity == "error")
+
+
+def did_you_mean(found: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """` (did you mean "x"?)`, to stand behind what is accepted; nothing without a close name."""
+    close = difflib.get_close_matches(found, sorted(known), n=1, cutoff=cutoff)
+    return f' (did you mean "{close[0]}"?)' if close else ""
+
+
+def one_of(found: str, known: Iterable[str]) -> str:
+    """The accepted names, with the one that was probably meant."""
+    names = sorted(known)
+    return ", ".join(names) + did_you_mean(found, names)

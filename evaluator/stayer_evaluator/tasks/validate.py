@@ -15,9 +15,16 @@ from stayer_evaluator.tasks.graph import (
     respects,
 )
 from stayer_evaluator.tasks.load import SLUG_MAP, WHOLE_GOLD, read_task, unit_edges
+from stayer_evaluator.tasks.mistakes import (
+    empty_problems,
+    folder_of_tasks,
+    settings_warnings,
+    test_folder_warnings,
+)
 from stayer_evaluator.tasks.model import Task, Unit
 from stayer_evaluator.tasks.problems import Problem, warning
 from stayer_evaluator.tasks.record import declared_orders, gold_lines, task_graph
+from stayer_evaluator.tasks.sources import TASK_FILE, read_yaml
 
 _NEEDED_FILES = ("Dockerfile", "run-tests.sh")
 _NEEDED_FOLDERS = ("base", "requirements", "tests")
@@ -38,16 +45,23 @@ def check_task(root: Path) -> tuple[Task, tuple[Problem, ...]]:
     task: `problems.errors` says whether it can be used.
     """
     task, problems = read_task(root)
+    whole = folder_of_tasks(root)
+    if whole is not None:
+        return task, (whole,)
     found = list(problems)
     if not root.is_dir():
         return task, tuple(found)
+    found += settings_warnings(read_yaml(root / TASK_FILE, TASK_FILE, []))
     found += _layout_problems(root)
+    found += empty_problems(root)
     found += _link_problems(root)
     found += _giveaway_problems(root / "base")
     for unit in task.units:
         found += _unit_problems(task, unit)
-    found += _requirement_strays(task)
-    found += _gold_set_problems(task)
+    if task.units:  # else the graph could not be read, and nothing can be compared with it
+        found += _requirement_strays(task)
+        found += _gold_set_problems(task)
+        found += test_folder_warnings(task)
     faults = graph_problems([unit.id for unit in task.units], unit_edges(task.edges))
     found += faults
     found += _edge_warnings(task)

@@ -82,6 +82,23 @@ def dag(*units: str, edges: list[tuple[str, str]] = (), **extra: object) -> str:
             "accepted: the path of a patch inside the task directory",
             id="a slug map that leaves the directory",
         ),
+        pytest.param(
+            {"Dockerfile": ""},
+            "Dockerfile: found an empty file; "
+            "accepted: the instructions that build the task's image",
+            id="an empty Dockerfile",
+        ),
+        pytest.param(
+            {"run-tests.sh": "#!/bin/bash\n\n# todo\n"},
+            "run-tests.sh: found nothing but comments; accepted: a script that runs the tests",
+            id="a script that runs nothing",
+        ),
+        pytest.param(
+            {"patch_order.json": '["add", "parze", "run"]'},
+            "patch_order.json: found 'parze', which is no unit and no patch; "
+            'accepted: ids of nodes in unit_dag.json (did you mean "parse"?)',
+            id="an order of a unit that is not there",
+        ),
     ],
 )  # fmt: skip
 def test_problem(tmp_path: Path, files: dict[str, str], expected: str) -> None:
@@ -142,3 +159,72 @@ def test_all_problems_come_together(tmp_path: Path) -> None:
     assert {problem.file for problem in check_task(root)[1]} == {
         "task.yaml", "Dockerfile", "requirements/run.yaml",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("settings", "files", "expected"),
+    [
+        pytest.param(
+            {"parser_name": "pitest"}, {},
+            "task.yaml: parser_name: found the unknown parser 'pitest'; accepted: django, "
+            "native-text, pytest, pytest-text, terminal, terminal-text, workspace-results-json "
+            '(did you mean "pytest"?)',
+            id="an unknown parser",
+        ),
+        pytest.param(
+            {"max_agent_timeout_secs": 60}, {},
+            "task.yaml: max_agent_timeout_secs: found an unknown key, which is ignored; "
+            'accepted: keys of the format (did you mean "max_agent_timeout_sec"?)',
+            id="a misspelt key",
+        ),
+        pytest.param(
+            {}, {"tests/walk/test_walk.py": "x = 1\n"},
+            "tests/walk/: found tests of no unit, which only the whole suite may run; "
+            "accepted: the id of a node in unit_dag.json",
+            id="tests of no unit",
+        ),
+    ],
+)  # fmt: skip
+def test_what_the_public_format_lets_pass_is_a_warning(
+    tmp_path: Path, settings: dict[str, object], files: dict[str, str], expected: str
+) -> None:
+    problems = check_task(write_task(tmp_path, settings=settings, files=files))[1]
+    assert [str(problem) for problem in problems] == [expected]
+    assert errors(problems) == ()
+
+
+def test_a_folder_that_is_nearly_a_unit_is_named_with_the_unit(tmp_path: Path) -> None:
+    root = write_task(tmp_path)
+    (root / "tests/parse").rename(root / "tests/parze")
+    assert (
+        "tests/parze/: found tests of no unit, which only the whole suite may run; "
+        'accepted: the id of a node in unit_dag.json (did you mean "parse"?)'
+    ) in found(root)
+
+
+def test_what_the_public_format_has_besides_units_is_no_problem(tmp_path: Path) -> None:
+    files = {
+        "tests/tests/test_shared.py": "x = 1\n",
+        "tests/helpers/wait.py": "x = 1\n",
+        "tests/add/selected_tests.json": "[]",
+        "gold-patch.diff": "",
+        "patch_order.json": '["gold_patches/add.diff", "pr_parse.diff", "run", "gold-patch.diff"]',
+    }
+    settings = {"x_note": "y", "contributor_github": "z", "parser_name": "pytest-custom"}
+    root = write_task(tmp_path, files=files, settings=settings)
+    assert found(root) == []
+
+
+def test_a_graph_that_cannot_be_read_is_one_problem(tmp_path: Path) -> None:
+    files = {"unit_dag.json": "{", "patch_order.json": '["add"]'}
+    root = write_task(tmp_path, files=files)
+    assert {problem.file for problem in check_task(root)[1]} == {"unit_dag.json"}
+    assert len(found(root)) == 1
+
+
+def test_a_folder_of_tasks_and_a_file_are_called_that(tmp_path: Path) -> None:
+    root = write_task(tmp_path)
+    assert found(tmp_path) == [
+        f'.: found a folder of tasks; accepted: a task directory (did you mean "{tmp_path}/*/"?)'
+    ]
+    assert found(root / "Dockerfile") == [".: found a file; accepted: a task directory"]
