@@ -171,9 +171,10 @@ def _connect() -> tuple[Document, Any]:
         connection = config.new_client_from_config(config_file=path)  # type: ignore[no-untyped-call]
         context = config.list_kube_config_contexts(config_file=path)[1]["context"]  # type: ignore[no-untyped-call]
     except (ConfigException, OSError, yaml.YAMLError) as error:
+        trouble = " ".join(str(error).split()).rstrip(".")
         raise CliError(
-            f"no cluster: {path}: {' '.join(str(error).split()).rstrip('.')}. Set KUBECONFIG; for a local cluster "
-            "run `make cluster-up`."
+            f"no cluster: {path}: {trouble}. Set KUBECONFIG; for a local cluster run "
+            "`make cluster-up`."
         ) from error
     return context, connection
 

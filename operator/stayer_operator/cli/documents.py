@@ -12,6 +12,7 @@ from stayer_operator.api import names
 from stayer_operator.cli.errors import CliError
 
 Document = dict[str, Any]
+TERMINAL = frozenset({"Succeeded", "Failed", "Cancelled"})
 
 
 class Outcome(StrEnum):
@@ -73,6 +74,26 @@ def run_row(run: Document, now: float) -> tuple[object, ...]:
 def running(trials: Document) -> int:
     """Trials that hold pods now."""
     return int(trials.get("active", 0))
+
+
+def phase(run: Document) -> str:
+    """Where a run stands, as its status says."""
+    return str(run.get("status", {}).get("phase", "Pending"))
+
+
+def has_ended(run: Document) -> bool:
+    """Whether nothing more happens unless the run is changed.
+
+    A run that is refused is Failed without being complete: it goes on once its spec is mended. The
+    status of a run that was just changed speaks of the run before.
+    """
+    status = run.get("status", {})
+    complete = any(
+        condition["type"] == "Complete" and condition["status"] == "True"
+        for condition in status.get("conditions", [])
+    )
+    seen = status.get("observedGeneration", 0) >= run["metadata"].get("generation", 0)
+    return complete and seen and phase(run) in TERMINAL
 
 
 def waiting_reason(run: Document) -> str:

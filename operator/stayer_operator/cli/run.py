@@ -7,11 +7,11 @@ from typing import Annotated
 import typer
 
 from stayer_evaluator.scoring.tables import cell_table, trial_table
-from stayer_operator.cli import documents, planning, store_access
+from stayer_operator.cli import again, documents, planning, store_access
 from stayer_operator.cli.cluster_access import ClusterAccess, Document
 from stayer_operator.cli.errors import CliError
 from stayer_operator.cli.options import Namespace, OutputFormat
-from stayer_operator.cli.output import Output, console, print_json, print_table
+from stayer_operator.cli.output import Output, console, counted, print_json, print_table
 from stayer_operator.cli.watch import watch_run
 
 app = typer.Typer(no_args_is_help=True, help="Benchmark runs.")
@@ -94,18 +94,36 @@ def rerun(
     ] = None,
     namespace: Namespace = None,
 ) -> None:
-    """Run the trials of a finished run again that ended so (default: infra_error)."""
+    """Run the trials of an ended run again that ended so (default: infra_error)."""
     cluster = ClusterAccess(namespace)
-    generation = cluster.run(name)["spec"].get("rerun", {}).get("generation", 0) + 1
+    run = cluster.run(name)
+    if run["spec"].get("cancel"):
+        raise CliError(f"run {name} was cancelled and cannot go on; apply a new run instead")
+    if not documents.has_ended(run):
+        raise CliError(f"run {name} has not ended ({documents.phase(run)}): nothing runs again yet")
     chosen = [outcome.value for outcome in which or [documents.Outcome.INFRA_ERROR]]
+    count = len(again.go_again(cluster.trials(run), frozenset(chosen)))
+    matching = f"{counted(count, 'trial')} {'matches' if count == 1 else 'match'}"
+    if not count:
+        console.print(f"run {name}: {matching} {' or '.join(chosen)}: nothing to do")
+        return
+    generation = run["spec"].get("rerun", {}).get("generation", 0) + 1
     cluster.patch_run(name, {"rerun": {"generation": generation, "which": chosen}})
-    console.print(f"run {name}: rerun {generation} of {', '.join(chosen)}")
+    goes = "goes" if count == 1 else "go"
+    console.print(
+        f"run {name}: {matching} {' or '.join(chosen)} and {goes} again (rerun {generation})",
+        soft_wrap=True,
+    )
 
 
 @app.command()
 def cancel(name: Name, namespace: Namespace = None) -> None:
     """Stop a run for good: its pods are deleted, its evidence stays."""
-    run: Document = ClusterAccess(namespace).patch_run(name, {"cancel": True})
+    cluster = ClusterAccess(namespace)
+    before = cluster.run(name)
+    if documents.has_ended(before):
+        raise CliError(f"run {name} has ended already ({documents.phase(before)})")
+    run: Document = cluster.patch_run(name, {"cancel": True})
     if run["spec"].get("cancel") is not True:
         raise CliError(f"run {name}: the cluster did not keep spec.cancel")
     console.print(f"run {name}: cancelling")

@@ -25,6 +25,7 @@ from stayer_evaluator.storage.queue import QueueReader
 from stayer_evaluator.storage.s3 import connect_s3
 from stayer_evaluator.storage.settings import SettingsError, StoreSettings
 from stayer_evaluator.storage.store import MutableStore, ObjectMissing, ObjectStore
+from stayer_operator.cli.again import newest_attempts
 from stayer_operator.cli.errors import CliError
 
 __all__ = ["TaskRecord", "open_store"]
@@ -56,7 +57,7 @@ def run_results(run: Document, trials: list[Document]) -> RunResults:
 
     Of a cell that was run again only the newest generation counts.
     """
-    attempts = _newest([t for t in trials if t["spec"]["kind"] == "attempt"])
+    attempts = newest_attempts(trials)
 
     async def read() -> list[TrialResults | None]:
         store = open_store()
@@ -168,20 +169,6 @@ def _snapshot_row(entry: SnapshotEntry, verdict: Verdict | None) -> tuple[object
         " ".join(verdict.regressions) if verdict else None,
         " ".join(verdict.recoveries) if verdict else None,
     )
-
-
-def _newest(trials: list[Document]) -> list[Document]:
-    newest: dict[tuple[object, ...], Document] = {}
-    for trial in sorted(trials, key=_age):
-        spec = trial["spec"]
-        coordinates = ("agent", "model", "loopProfile", "attempt")
-        newest[spec["task"]["name"], *(spec.get(name) for name in coordinates)] = trial
-    return list(newest.values())
-
-
-def _age(trial: Document) -> tuple[int, int]:
-    spec = trial["spec"]
-    return int(spec.get("generation", 0)), int(spec.get("restarts", 0))
 
 
 def _line(trial: Document, results: TrialResults | None) -> TrialLine:

@@ -5,12 +5,11 @@ import time
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from stayer_operator.cli.cluster_access import ClusterAccess, Document
-from stayer_operator.cli.documents import running, waiting_reason
+from stayer_operator.cli.documents import TERMINAL, running, waiting_reason
 from stayer_operator.cli.errors import CliError
 from stayer_operator.cli.output import console
 
 POLL_SECONDS = 2.0
-TERMINAL = frozenset({"Succeeded", "Failed", "Cancelled"})
 
 
 def watch_run(cluster: ClusterAccess, name: str, timeout: float) -> str:
