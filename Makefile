@@ -77,7 +77,7 @@ verify: .venv/installed ## Fail if a generated file is stale
 	@helm/generate --check
 
 .PHONY: cluster-up
-cluster-up: ## A real single-node Kubernetes on this machine (first time: 20-30 minutes)
+cluster-up: ## A real single-node Kubernetes on this machine (first time: 20 to 30 minutes on 2 cores)
 	@$(CLUSTER) up
 
 .PHONY: cluster-down
