@@ -20,6 +20,7 @@ from stayer_operator.cli.errors import CliError
 
 Document = dict[str, Any]
 MERGE_PATCH = "application/merge-patch+json"
+SECONDS = 5  # for an answer about a single object
 KUBECONFIG = "~/.kube/config"  # where the environment names none
 
 # A server that does not answer is told once, by the error, and not for every try besides.
@@ -47,6 +48,10 @@ class ClusterAccess:
     def runs(self) -> list[Document]:
         """All BenchmarkRuns of the namespace."""
         return self._list(names.RUN_PLURAL, "")
+
+    def find_run(self, name: str) -> Document | None:
+        """A BenchmarkRun; None when there is none. Soon an error where no cluster answers."""
+        return self._find(names.RUN_PLURAL, name)
 
     def trial(self, name: str) -> Document:
         """A Trial."""
@@ -144,12 +149,14 @@ class ClusterAccess:
     def _find(self, plural: str, name: str) -> Document | None:
         try:
             found: Any = self._objects.get_namespaced_custom_object(
-                names.GROUP, names.VERSION, self.namespace, plural, name
+                names.GROUP, names.VERSION, self.namespace, plural, name, _request_timeout=SECONDS
             )
         except ApiException as error:
             if error.status == 404:
                 return None
             raise CliError(_explain(error, name, self.namespace)) from error
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise CliError(f"the cluster does not answer: {error}") from error
         return dict(found)
 
     def _call(self, call: Callable[[], Any], what: str) -> Any:
