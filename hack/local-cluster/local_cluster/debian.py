@@ -60,7 +60,7 @@ def install_packages(names: Sequence[str], places: Places, console: Console) -> 
         return
     log = places.build_logs / "step-apt.log"
     advice = "check the machine's apt sources, then run the same command again"
-    with console.step(f"installing Debian packages: {' '.join(missing)}", 20):
+    with console.step(f"installing Debian packages: {' '.join(missing)}", 20, log):
         _update_index(log)
         run_logged(
             "installing Debian packages",
@@ -96,7 +96,7 @@ def unpack_package(name: str, edition: int, places: Places, console: Console) ->
     with exclusive(tree.with_name(f".{name}.lock"), console.say):
         if tree.exists():
             return tree
-        with console.step(f"fetching Debian's {name}", 10):
+        with console.step(f"fetching Debian's {name}", 10, log):
             work = tree.with_name(f".{name}.work")
             shutil.rmtree(work, ignore_errors=True)
             (work / "tree").mkdir(parents=True)

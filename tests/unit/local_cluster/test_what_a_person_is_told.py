@@ -2,6 +2,7 @@
 
 import io
 import multiprocessing
+import threading
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,47 @@ def test_a_step_says_what_it_does_and_how_long_that_usually_takes() -> None:
     first, last = stream.getvalue().splitlines()
     assert first == "building runc ... (usually 1 min)"
     assert last == "building runc: done in 0 s"
+
+
+class WatchedStream(io.StringIO):
+    """A stream that knows when a word was written."""
+
+    def __init__(self, word: str, *, terminal: bool) -> None:
+        super().__init__()
+        self.word = word
+        self.seen = threading.Event()
+        self._terminal = terminal
+
+    def isatty(self) -> bool:
+        return self._terminal
+
+    def write(self, text: str) -> int:
+        written = super().write(text)
+        if self.word in text:
+            self.seen.set()
+        return written
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_a_long_step_says_that_it_still_works_and_where_its_log_is(terminal: bool) -> None:
+    stream = WatchedStream("still", terminal=terminal)
+
+    with Console(stream, reminder_seconds=0.01).step("building etcd", 480, Path("/logs/etcd.log")):
+        assert stream.seen.wait(10)
+
+    said = stream.getvalue()
+    assert "building etcd: still at work, 0 s of usually 8 min; log: /logs/etcd.log\n" in said
+    assert said.endswith("building etcd: done in 0 s\n")
+
+
+def test_steps_one_after_the_other_are_both_spoken_of() -> None:
+    stream = WatchedStream("second: still", terminal=False)
+    console = Console(stream, reminder_seconds=0.01)
+
+    with console.step("first"):
+        pass
+    with console.step("second"):
+        assert stream.seen.wait(10)
 
 
 def test_a_failure_names_the_step_the_logs_end_and_what_to_do(tmp_path: Path) -> None:
