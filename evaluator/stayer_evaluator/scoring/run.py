@@ -51,9 +51,6 @@ def summarize(
 ) -> RunResults:
     """The report of a run from its trials, in a stable order."""
     lines = tuple(sorted(trials, key=_line_key))
-    cells: dict[tuple[str, str, str], list[TrialLine]] = defaultdict(list)
-    for line in lines:
-        cells[line.agent, line.model or "", line.loop or ""].append(line)
     return RunResults(
         namespace=namespace,
         run=run,
@@ -61,9 +58,17 @@ def summarize(
         benchmark=benchmark,
         test_visibility=test_visibility,
         network=network,
-        cells=tuple(_cell(cells[key]) for key in sorted(cells)),
+        cells=summarize_cells(lines),
         trials=lines,
     )
+
+
+def summarize_cells(trials: Iterable[TrialLine]) -> tuple[CellSummary, ...]:
+    """The cells that these trials belong to, in a stable order."""
+    cells: dict[tuple[str, str, str], list[TrialLine]] = defaultdict(list)
+    for line in sorted(trials, key=_line_key):
+        cells[line.agent, line.model or "", line.loop or ""].append(line)
+    return tuple(_cell(cells[key]) for key in sorted(cells))
 
 
 def _line_key(line: TrialLine) -> tuple[str, str, str, str, int, str]:

@@ -3,8 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from stayer_evaluator.records.outcomes import FailureMode
 from stayer_evaluator.records.results import Metrics
-from stayer_evaluator.records.run_results import Estimate, RunResults, TrialLine
+from stayer_evaluator.records.run_results import CellSummary, Estimate, RunResults, TrialLine
+from stayer_evaluator.scoring.run import summarize_cells
+
+ENDED = frozenset({"Succeeded", "Failed", "Cancelled"})  # phases
 
 Cell = str | int | float | bool | None
 
@@ -20,7 +24,14 @@ class Table:
 
 
 def cell_table(results: RunResults) -> Table:
-    """One row a cell, shaped like the published progress table: RR, TPR, depth, regressions."""
+    """One row a cell, shaped like the published progress table: RR, TPR, depth, regressions.
+
+    While a run goes on only the trials that have ended count; the column TRIALS says how many.
+    """
+    ended = {
+        (cell.agent, cell.model, cell.loop): cell
+        for cell in summarize_cells(line for line in results.trials if not is_open(line))
+    }
     return Table(
         title="Cells",
         columns=(
@@ -32,16 +43,7 @@ def cell_table(results: RunResults) -> Table:
                 cell.agent,
                 cell.model,
                 cell.loop,
-                cell.scheduled,
-                cell.resolved,
-                _interval(cell.resolve_rate),
-                _interval(cell.tpr),
-                _interval(cell.depth),
-                _interval(cell.reg_rate),
-                cell.reg_events,
-                cell.recoveries,
-                " ".join(f"{k}:{value:.2f}" for k, value in cell.pass_at_k.items()),
-                cell.infra_errors,
+                *_scores(cell.scheduled, ended.get((cell.agent, cell.model, cell.loop))),
             )
             for cell in results.cells
         ),
@@ -63,8 +65,31 @@ def trial_table(results: RunResults) -> Table:
     )  # fmt: skip
 
 
+def is_open(line: TrialLine) -> bool:
+    """Whether a trial has neither ended nor a result; its failure mode `none` says nothing yet."""
+    scored = line.metrics is not None or line.failure_mode is not FailureMode.NONE
+    return line.phase not in ENDED and not scored
+
+
+def _scores(scheduled: int, ended: CellSummary | None) -> tuple[Cell, ...]:
+    if ended is None:
+        return (f"0/{scheduled}", *(None,) * 9)
+    return (
+        scheduled if ended.scheduled == scheduled else f"{ended.scheduled}/{scheduled}",
+        ended.resolved,
+        _interval(ended.resolve_rate),
+        _interval(ended.tpr),
+        _interval(ended.depth),
+        _interval(ended.reg_rate),
+        ended.reg_events,
+        ended.recoveries,
+        " ".join(f"{k}:{value:.2f}" for k, value in ended.pass_at_k.items()),
+        ended.infra_errors,
+    )
+
+
 def _trial_row(line: TrialLine) -> tuple[Cell, ...]:
-    metrics = line.metrics
+    metrics, running = line.metrics, is_open(line)
     return (
         line.agent,
         line.task,
@@ -73,8 +98,8 @@ def _trial_row(line: TrialLine) -> tuple[Cell, ...]:
         *(_progress(metrics) if metrics else (None,) * 10),
         metrics.rounds if metrics else None,
         f"{line.snapshots_adjudicated}/{line.snapshots_taken}",
-        line.canaries_run,
-        line.failure_mode.value,
+        None if running else line.canaries_run,
+        None if running else line.failure_mode.value,
     )
 
 
@@ -100,7 +125,11 @@ def _interval(estimate: Estimate | None) -> str | None:
 
 
 def _note(results: RunResults) -> str:
+    count = sum(map(is_open, results.trials))
+    trials = "trial has" if count == 1 else "trials have"
+    still = f"{count} {trials} not ended and count in no number; " if count else ""
     return (
+        f"{still}"
         f"test visibility: {results.test_visibility}; network: {results.network}; "
         "intervals: 95 % bootstrap over tasks"
     )

@@ -187,7 +187,9 @@ def _line(trial: Document, results: TrialResults | None) -> TrialLine:
         failure_mode=results.failure_mode if results else FailureMode(mode),
         metrics=results.metrics if results else None,
         snapshots_taken=results.snapshots_taken if results else status.get("snapshotsTaken", 0),
-        snapshots_adjudicated=results.snapshots_adjudicated if results else 0,
+        snapshots_adjudicated=(
+            results.snapshots_adjudicated if results else status.get("snapshotsAdjudicated", 0)
+        ),
         canaries_run=results.canaries_run if results else 0,
         infra_restarts=results.infra_restarts if results else status.get("infraRestarts", 0),
         seconds=_seconds(results),
