@@ -13,7 +13,7 @@ from local_cluster.build import build_only
 from local_cluster.components import Supervisor, make_components
 from local_cluster.console import Console
 from local_cluster.down import take_down
-from local_cluster.errors import LocalClusterError
+from local_cluster.errors import NOT_UP, NOT_UP_ADVICE, LocalClusterError
 from local_cluster.external import VARIABLE, check_external, describe_external, find_external
 from local_cluster.infra import render_environment
 from local_cluster.kubectl import Kubectl
@@ -78,8 +78,8 @@ class Commands:
             print(check_external(self._external))
             return 0
         choices = self._existing()
-        print(f"Kubernetes {choices.kubernetes_version} in {self._places.state}")
         parts = list(Operator(self._places, choices, self._pins).survey())
+        print(f"Kubernetes {choices.kubernetes_version} in {self._places.state}")
         for part in parts:
             print(f"  {part.name:<20} {part.state}")
         return 0 if all(part.is_well for part in parts) else NOT_WELL
@@ -92,7 +92,7 @@ class Commands:
             return 0
         self._existing()
         if not self._state_env().exists():
-            raise LocalClusterError("the cluster is not up yet", advice="run `cluster up`")
+            raise LocalClusterError(NOT_UP, advice=NOT_UP_ADVICE)
         sys.stdout.write(self._state_env().read_text())
         return 0
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 LOG_TAIL_LINES = 15
+NOT_UP = "the cluster is not up yet"
+NOT_UP_ADVICE = "run `cluster up`; if one is at work, it says how far it is"
 
 
 class LocalClusterError(Exception):

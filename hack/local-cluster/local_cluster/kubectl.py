@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from local_cluster.commands import read_output, try_command
-from local_cluster.errors import LocalClusterError
+from local_cluster.errors import NOT_UP, NOT_UP_ADVICE, LocalClusterError
 from local_cluster.settings import Places
 
 
@@ -71,5 +71,7 @@ class Kubectl:
             )
 
     def _command(self, arguments: Sequence[str]) -> list[str | Path]:
+        if not self.program.exists():  # the first `up` still builds it
+            raise LocalClusterError(NOT_UP, advice=NOT_UP_ADVICE)
         cache = [] if self.cache is None else [f"--cache-dir={self.cache}"]
         return [self.program, f"--kubeconfig={self.kubeconfig}", *cache, *arguments]

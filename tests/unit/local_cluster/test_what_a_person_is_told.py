@@ -11,6 +11,7 @@ from local_cluster import cli
 from local_cluster.console import Console, spell_duration
 from local_cluster.errors import LocalClusterError, last_lines
 from local_cluster.locks import exclusive
+from local_cluster.settings import Choices, Places
 
 
 @pytest.mark.parametrize(
@@ -102,6 +103,25 @@ def test_a_failing_command_exits_without_a_traceback(
 
     assert code == 1
     assert "run `cluster up`" in capsys.readouterr().err
+
+
+def test_until_the_first_up_has_built_its_programs_the_cluster_is_not_up_yet(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("STAYER_KUBECONFIG", raising=False)
+    state = tmp_path / "state"
+    none_at_all = cli.main(["--state", str(state), "status"])
+    capsys.readouterr()
+    # As `up` does before it builds.
+    Places(state, tmp_path).save_choices(Choices(kubernetes_version="1.37.2", registry_port=5999))
+
+    code = cli.main(["--state", str(state), "status"])
+
+    said = capsys.readouterr()
+    assert (code, said.out) == (none_at_all, "")
+    assert said.err.startswith("FAILED: the cluster is not up yet\n")
+    assert "run `cluster up`" in said.err
+    assert "Errno" not in said.err
 
 
 def test_a_kubeconfig_that_is_no_file_is_named(
