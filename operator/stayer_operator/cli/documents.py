@@ -7,12 +7,20 @@ from typing import Any
 
 import yaml
 
+from stayer_evaluator.records.queue import SnapshotEntry
 from stayer_evaluator.records.results import TrialResults
+from stayer_evaluator.records.verdict import Verdict
 from stayer_operator.api import names
 from stayer_operator.cli.errors import CliError
 
 Document = dict[str, Any]
 TERMINAL = frozenset({"Succeeded", "Failed", "Cancelled"})
+
+
+SNAPSHOT_COLUMNS = (
+    "SNAPSHOT", "TIME", "ROUND", "STEP", "FILES", "BYTES", "IMPLEMENTED", "ADJUDICATED", "CLEARED",
+    "REGRESSIONS", "RECOVERIES",
+)  # fmt: skip
 
 
 class Outcome(StrEnum):
@@ -103,6 +111,32 @@ def waiting_reason(run: Document) -> str:
         if kind in {"Accepted", "TasksReady", "NetworkReady", "Progressing"} and value != "True":
             return f"{kind}={value} {condition.get('reason', '')}: {condition.get('message', '')}"
     return ""
+
+
+def snapshot_document(entry: SnapshotEntry, verdict: Verdict | None) -> Document:
+    """A snapshot for programs; `time` in seconds since 1970. Lists are empty without a verdict."""
+    return {
+        "snapshot": entry.snapshot,
+        "time": round(entry.time, 1),
+        "round": entry.episode.round,
+        "step": entry.episode.step,
+        "files": entry.files,
+        "bytes": entry.bytes,
+        "implemented": len(entry.implemented),
+        "adjudicated": verdict is not None,
+        "cleared": list(verdict.cleared) if verdict else [],
+        "regressions": list(verdict.regressions) if verdict else [],
+        "recoveries": list(verdict.recoveries) if verdict else [],
+    }
+
+
+def snapshot_rows(snapshots: list[Document]) -> list[tuple[object, ...]]:
+    """A row for each, for people; times count from the trial's first snapshot."""
+    start = snapshots[0]["time"] if snapshots else 0.0
+    shown = ({**found, "time": f"{found['time'] - start:.1f} s"} for found in snapshots)
+    return [
+        tuple(" ".join(v) if isinstance(v, list) else v for v in found.values()) for found in shown
+    ]
 
 
 def trial_rows(trial: Document, results: TrialResults | None) -> list[tuple[str, object]]:

@@ -26,6 +26,7 @@ from stayer_evaluator.storage.s3 import connect_s3
 from stayer_evaluator.storage.settings import SettingsError, StoreSettings
 from stayer_evaluator.storage.store import MutableStore, ObjectMissing, ObjectStore
 from stayer_operator.cli.again import newest_attempts
+from stayer_operator.cli.documents import snapshot_document
 from stayer_operator.cli.errors import CliError
 
 __all__ = ["TaskRecord", "open_store"]
@@ -33,10 +34,6 @@ __all__ = ["TaskRecord", "open_store"]
 Document = dict[str, Any]
 T = TypeVar("T")
 READS_AT_ONCE = 16
-SNAPSHOT_FIELDS = (
-    "snapshot", "time", "round", "step", "files", "bytes", "implemented", "adjudicated", "cleared",
-    "regressions", "recoveries",
-)  # fmt: skip
 
 
 def open_store() -> MutableStore:
@@ -89,15 +86,15 @@ def logs(trial: Document, role: str) -> list[tuple[str, str]]:
     return asyncio.run(read())
 
 
-def snapshot_rows(trial: Document) -> list[tuple[object, ...]]:
-    """One row a snapshot, as SNAPSHOT_FIELDS names them."""
+def snapshots(trial: Document) -> list[Document]:
+    """The snapshots of a trial in order, each with what was found on it."""
 
-    async def read() -> list[tuple[object, ...]]:
+    async def read() -> list[Document]:
         store = open_store()
         keys = TrialKeys(trial["spec"]["prefix"])
         entries = await _snapshots(store, keys)
         verdicts = await _gather([_verdict(store, keys, entry.number) for entry in entries])
-        return [_snapshot_row(e, v) for e, v in zip(entries, verdicts, strict=True)]
+        return [snapshot_document(e, v) for e, v in zip(entries, verdicts, strict=True)]
 
     return asyncio.run(read())
 
@@ -153,22 +150,6 @@ async def _verdict(store: ObjectStore, keys: TrialKeys, number: int) -> Verdict 
         return Verdict.from_bytes(await store.get(keys.verdict(number)))
     except ObjectMissing:
         return None
-
-
-def _snapshot_row(entry: SnapshotEntry, verdict: Verdict | None) -> tuple[object, ...]:
-    return (
-        entry.snapshot,
-        round(entry.time, 1),
-        entry.episode.round,
-        entry.episode.step,
-        entry.files,
-        entry.bytes,
-        len(entry.implemented),
-        verdict is not None,
-        " ".join(verdict.cleared) if verdict else None,
-        " ".join(verdict.regressions) if verdict else None,
-        " ".join(verdict.recoveries) if verdict else None,
-    )
 
 
 def _line(trial: Document, results: TrialResults | None) -> TrialLine:

@@ -8,7 +8,7 @@ import typer
 
 from stayer_operator.cli import store_access
 from stayer_operator.cli.cluster_access import ClusterAccess, Document
-from stayer_operator.cli.documents import trial_rows
+from stayer_operator.cli.documents import SNAPSHOT_COLUMNS, snapshot_rows, trial_rows
 from stayer_operator.cli.errors import CliError
 from stayer_operator.cli.options import Namespace, OutputFormat
 from stayer_operator.cli.output import Output, console, print_json, print_table
@@ -73,13 +73,13 @@ def logs(
 
 @app.command()
 def snapshots(name: Name, namespace: Namespace = None, output: OutputFormat = Output.TABLE) -> None:
-    """The snapshots of a trial and what was found on each."""
+    """The snapshots of a trial and what was found on each; TIME counts from the first."""
     trial = ClusterAccess(namespace).trial(name)
-    rows = store_access.snapshot_rows(trial)
+    found = store_access.snapshots(trial)
     if output is Output.JSON:
-        print_json([dict(zip(store_access.SNAPSHOT_FIELDS, row, strict=True)) for row in rows])
+        print_json(found)
         return
-    print_table([field.upper().replace("_", " ") for field in store_access.SNAPSHOT_FIELDS], rows)
+    print_table(SNAPSHOT_COLUMNS, snapshot_rows(found))
 
 
 @app.command()
