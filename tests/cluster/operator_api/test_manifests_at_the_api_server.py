@@ -14,7 +14,7 @@ from makers_kubectl import Kubectl, find_kubectl
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = ROOT / "examples" / "invalid"
-EXPECTED = yaml.safe_load((EXAMPLES / "expected.yaml").read_text())
+EXPECTED = yaml.safe_load((EXAMPLES / "expected/refusals.yaml").read_text())
 NAMESPACE = "stayer-manifest-tests"
 CRDS = ("benchmarkruns.stayer.dev", "trials.stayer.dev")
 

@@ -15,7 +15,7 @@ import yaml
 from makers_kubectl import Kubectl, find_kubectl
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "invalid"
-EXPECTED = yaml.safe_load((EXAMPLES / "expected.yaml").read_text())
+EXPECTED = yaml.safe_load((EXAMPLES / "expected/refusals.yaml").read_text())
 CONDITIONS = [case for case in EXPECTED if case["refusedBy"] == "condition"]
 NAMESPACE = os.environ.get("STAYER_RUN_NAMESPACE", "stayer-runs")
 # ConfigMaps are not watched: other content is seen when the run is looked at again.
