@@ -10,6 +10,7 @@ from stayer_operator.cli.errors import CliError
 
 app = typer.Typer(
     no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},  # all commands inherit it
     pretty_exceptions_enable=False,
     help="Runs long-horizon coding-agent benchmarks on Kubernetes.",
 )
