@@ -38,29 +38,23 @@ class ClusterAccess:
 
     def run(self, name: str) -> Document:
         """A BenchmarkRun."""
-        return self._read(
-            lambda: self._objects.get_namespaced_custom_object(
-                names.GROUP, names.VERSION, self.namespace, names.RUN_PLURAL, name
-            ),
-            f"run {name}",
-        )
+        return self._get(names.RUN_PLURAL, name, "run")
 
-    def runs(self) -> list[Document]:
-        """All BenchmarkRuns of the namespace."""
-        return self._list(names.RUN_PLURAL, "")
+    def runs(self, *, everywhere: bool = False) -> list[Document]:
+        """All BenchmarkRuns of the namespace, or of all namespaces."""
+        return (
+            self._list_everywhere(names.RUN_PLURAL)
+            if everywhere
+            else self._list(names.RUN_PLURAL, "")
+        )
 
     def find_run(self, name: str) -> Document | None:
         """A BenchmarkRun; None when there is none. Soon an error where no cluster answers."""
-        return self._find(names.RUN_PLURAL, name)
+        return self._find(names.RUN_PLURAL, name, f"run {name}", SECONDS)
 
     def trial(self, name: str) -> Document:
         """A Trial."""
-        return self._read(
-            lambda: self._objects.get_namespaced_custom_object(
-                names.GROUP, names.VERSION, self.namespace, names.TRIAL_PLURAL, name
-            ),
-            f"trial {name}",
-        )
+        return self._get(names.TRIAL_PLURAL, name, "trial")
 
     def trials(self, run: Document) -> list[Document]:
         """All Trials of a run, inventory trials included."""
@@ -68,7 +62,7 @@ class ClusterAccess:
 
     def patch_run(self, name: str, spec: Document) -> Document:
         """Merge `spec` into a run's spec."""
-        return self._read(
+        found: Document = self._call(
             lambda: self._objects.patch_namespaced_custom_object(
                 names.GROUP,
                 names.VERSION,
@@ -80,11 +74,12 @@ class ClusterAccess:
             ),
             f"run {name}",
         )
+        return found
 
     def apply_run(self, manifest: Document) -> tuple[Document, str]:
         """Server-side apply of a run with strict validation: the object and what was done."""
         name = manifest["metadata"]["name"]
-        before = self._find(names.RUN_PLURAL, name)
+        before = self._find(names.RUN_PLURAL, name, f"run {name}")
         # The client knows no 201 for a patch and would give nothing for what it has created.
         response = self._call(
             lambda: self._objects.patch_namespaced_custom_object(
@@ -142,19 +137,42 @@ class ClusterAccess:
         )
         return list(answer["items"])
 
-    def _read(self, call: Callable[[], Any], what: str) -> Document:
-        found: Document = self._call(call, what)
-        return found
+    def _list_everywhere(self, plural: str, name: str = "") -> list[Document]:
+        answer = self._call(
+            lambda: self._objects.list_cluster_custom_object(
+                names.GROUP,
+                names.VERSION,
+                plural,
+                field_selector=f"metadata.name={name}" if name else "",
+            ),
+            plural,
+        )
+        return list(answer["items"])
 
-    def _find(self, plural: str, name: str) -> Document | None:
+    def _get(self, plural: str, name: str, kind: str) -> Document:
+        found = self._find(plural, name, f"{kind} {name}")
+        if found is not None:
+            return found
+        message = f"{kind} {name} not found in namespace {self.namespace}"
+        try:
+            elsewhere = self._list_everywhere(plural, name)
+        except CliError:  # not everyone may list everywhere
+            raise CliError(message) from None
+        spaces = sorted(other["metadata"]["namespace"] for other in elsewhere)
+        hint = f"; there is one in {', '.join(spaces)} (-n {spaces[0]})" if spaces else ""
+        raise CliError(f"{message}{hint}")
+
+    def _find(
+        self, plural: str, name: str, what: str, seconds: float | None = None
+    ) -> Document | None:
         try:
             found: Any = self._objects.get_namespaced_custom_object(
-                names.GROUP, names.VERSION, self.namespace, plural, name, _request_timeout=SECONDS
+                names.GROUP, names.VERSION, self.namespace, plural, name, _request_timeout=seconds
             )
         except ApiException as error:
             if error.status == 404:
                 return None
-            raise CliError(_explain(error, name, self.namespace)) from error
+            raise CliError(_explain(error, what, self.namespace)) from error
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise CliError(f"the cluster does not answer: {error}") from error
         return dict(found)

@@ -14,6 +14,7 @@ from stayer_operator.api import names
 from stayer_operator.cli.errors import CliError
 
 Document = dict[str, Any]
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 TERMINAL = frozenset({"Succeeded", "Failed", "Cancelled"})
 
 
@@ -77,6 +78,17 @@ def run_row(run: Document, now: float) -> tuple[object, ...]:
         status.get("regressions", 0),
         age(run["metadata"].get("creationTimestamp"), now),
     )
+
+
+def without_bookkeeping(document: Document) -> Document:
+    """An object without what only the API server and kubectl apply keep in it."""
+    metadata = {k: v for k, v in document["metadata"].items() if k != "managedFields"}
+    kept = {k: v for k, v in metadata.get("annotations", {}).items() if k != LAST_APPLIED}
+    if "annotations" in metadata:
+        metadata["annotations"] = kept
+    if not kept:
+        metadata.pop("annotations", None)
+    return {**document, "metadata": metadata}
 
 
 def running(trials: Document) -> int:

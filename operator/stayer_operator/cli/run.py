@@ -16,6 +16,8 @@ from stayer_operator.cli.watch import watch_run
 
 app = typer.Typer(no_args_is_help=True, help="Benchmark runs.")
 
+RUN_COLUMNS = ("NAME", "BENCHMARK", "PHASE", "TRIALS", "RUNNING", "RESOLVED", "REGRESSIONS", "AGE")
+
 Name = Annotated[str, typer.Argument(help="Name of the run.")]
 File = Annotated[
     Path, typer.Option("--filename", "-f", help="Manifest of one BenchmarkRun.", show_default=False)
@@ -48,14 +50,22 @@ def apply_(filename: File, namespace: Namespace = None) -> None:
 
 
 @app.command("list")
-def list_(namespace: Namespace = None, output: OutputFormat = Output.TABLE) -> None:
+def list_(
+    namespace: Namespace = None,
+    everywhere: Annotated[
+        bool, typer.Option("--all-namespaces", "-A", help="Runs of all namespaces.")
+    ] = False,
+    output: OutputFormat = Output.TABLE,
+) -> None:
     """All runs of the namespace."""
-    runs = ClusterAccess(namespace).runs()
+    runs = ClusterAccess(namespace).runs(everywhere=everywhere)
     if output is Output.JSON:
-        print_json(runs)
+        print_json([documents.without_bookkeeping(run) for run in runs])
         return
-    columns = ("NAME", "BENCHMARK", "PHASE", "TRIALS", "RUNNING", "RESOLVED", "REGRESSIONS", "AGE")
-    print_table(columns, [documents.run_row(run, time.time()) for run in runs])
+    rows = [documents.run_row(run, time.time()) for run in runs]
+    if everywhere:
+        rows = [(r["metadata"]["namespace"], *row) for r, row in zip(runs, rows, strict=True)]
+    print_table(("NAMESPACE", *RUN_COLUMNS) if everywhere else RUN_COLUMNS, rows)
 
 
 @app.command()

@@ -8,7 +8,12 @@ import typer
 
 from stayer_operator.cli import store_access
 from stayer_operator.cli.cluster_access import ClusterAccess, Document
-from stayer_operator.cli.documents import SNAPSHOT_COLUMNS, snapshot_rows, trial_rows
+from stayer_operator.cli.documents import (
+    SNAPSHOT_COLUMNS,
+    snapshot_rows,
+    trial_rows,
+    without_bookkeeping,
+)
 from stayer_operator.cli.errors import CliError
 from stayer_operator.cli.options import Namespace, OutputFormat
 from stayer_operator.cli.output import Output, console, print_json, print_table
@@ -42,7 +47,12 @@ def show(name: Name, namespace: Namespace = None, output: OutputFormat = Output.
     trial = ClusterAccess(namespace).trial(name)
     results = store_access.trial_results(trial)
     if output is Output.JSON:
-        print_json({"trial": trial, "results": results and results.model_dump(mode="json")})
+        print_json(
+            {
+                "trial": without_bookkeeping(trial),
+                "results": results and results.model_dump(mode="json"),
+            }
+        )
         return
     print_table(("FIELD", "VALUE"), trial_rows(trial, results))
 
