@@ -1,0 +1,35 @@
+"""examples/runs/demo.yaml, as `make demo` applies it."""
+
+from __future__ import annotations
+
+import importlib.util
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[3]
+RUN = ROOT / "examples/runs/demo.yaml"
+
+
+@pytest.fixture(scope="module")
+def demo() -> ModuleType:
+    loader = SourceFileLoader("demo", str(ROOT / "hack/demo"))
+    spec = importlib.util.spec_from_loader("demo", loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("namespace", ["stayer-runs", "lab"])
+def test_it_is_applied_in_the_namespace_that_is_asked_for(demo: ModuleType, namespace: str) -> None:
+    given = yaml.safe_load(RUN.read_text())
+
+    applied = yaml.safe_load(demo.in_namespace(RUN.read_text(), namespace))
+
+    assert given["metadata"]["namespace"] == "stayer-runs"
+    assert applied["metadata"] == {"name": demo.run_name(RUN), "namespace": namespace}
+    assert applied["spec"] == given["spec"]
