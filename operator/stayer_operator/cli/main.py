@@ -21,9 +21,9 @@ app.add_typer(storage.app, name="storage")
 
 
 def main() -> None:
-    """Run a command; errors that a person can act on are one message and exit code 1."""
+    """Run a command; errors that a person can act on are one message and their exit code."""
     try:
         app()
     except (CliError, StoreError) as error:
         print(f"stayer: {error}", file=sys.stderr)  # noqa: T201
-        sys.exit(1)
+        sys.exit(error.exit_code if isinstance(error, CliError) else 1)

@@ -74,7 +74,11 @@ def watch(
     namespace: Namespace = None,
     timeout: Annotated[float, typer.Option(help="Give up after so many seconds; 0: never.")] = 0,
 ) -> None:
-    """Follow a run until it ends. Exit code 0 when it succeeded, 1 when it failed."""
+    """Follow a run until it ends.
+
+    Exit code 0: it succeeded. 1: it failed, was cancelled, was not accepted or is not there.
+    2: it goes on after --timeout.
+    """
     phase = watch_run(ClusterAccess(namespace), name, timeout)
     if phase != "Succeeded":
         raise typer.Exit(1)

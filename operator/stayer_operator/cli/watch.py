@@ -5,9 +5,10 @@ import time
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from stayer_operator.cli.cluster_access import ClusterAccess, Document
-from stayer_operator.cli.documents import TERMINAL, running, waiting_reason
-from stayer_operator.cli.errors import CliError
-from stayer_operator.cli.output import console
+from stayer_operator.cli.documents import has_ended, running, waiting_reason
+from stayer_operator.cli.documents import phase as phase_of
+from stayer_operator.cli.errors import CliError, TimedOutError
+from stayer_operator.cli.output import console, counted
 
 POLL_SECONDS = 2.0
 
@@ -16,7 +17,8 @@ def watch_run(cluster: ClusterAccess, name: str, timeout: float) -> str:
     """Show progress until the run ends; its final phase. A timeout of 0 never ends by itself.
 
     Raises:
-        CliError: the run is gone, or did not end within `timeout` seconds.
+        CliError: the run is gone or was not accepted.
+        TimedOutError: it did not end within `timeout` seconds.
     """
     deadline = time.monotonic() + timeout if timeout else float("inf")
     show = _bar if console.is_terminal else _lines
@@ -39,7 +41,7 @@ def _bar(cluster: ClusterAccess, name: str, deadline: float) -> str:
             progress.update(bar, total=total or None, completed=done, detail=_detail(run))
             if (phase := _ended(run, name, deadline)) is not None:
                 return phase
-            time.sleep(POLL_SECONDS)
+            _pause(deadline)
 
 
 def _lines(cluster: ClusterAccess, name: str, deadline: float) -> str:
@@ -47,26 +49,31 @@ def _lines(cluster: ClusterAccess, name: str, deadline: float) -> str:
     while True:
         run = cluster.run(name)
         total, done = _counts(run)
-        line = (
-            f"{name}: {run.get('status', {}).get('phase', 'Pending')} {done}/{total} {_detail(run)}"
-        )
+        line = f"{name}: {phase_of(run)} {done}/{total} {_detail(run)}"
         if line != last:
             console.print(f"{time.strftime('%H:%M:%S')} {line.rstrip()}", soft_wrap=True)
             last = line
         if (phase := _ended(run, name, deadline)) is not None:
             return phase
-        time.sleep(POLL_SECONDS)
+        _pause(deadline)
+
+
+def _pause(deadline: float) -> None:
+    time.sleep(max(0.0, min(POLL_SECONDS, deadline - time.monotonic())))
 
 
 def _ended(run: Document, name: str, deadline: float) -> str | None:
-    phase = str(run.get("status", {}).get("phase", "Pending"))
-    if phase in TERMINAL:
+    phase = phase_of(run)
+    if has_ended(run):
         return phase
     accepted = _condition(run, "Accepted")
     if accepted is not None and accepted["status"] == "False":
         raise CliError(f"run {name} was not accepted: {accepted.get('message', '')}")
-    if time.monotonic() > deadline:
-        raise CliError(f"run {name} did not end in time; it is {phase}. {waiting_reason(run)}")
+    if time.monotonic() >= deadline:
+        reason = waiting_reason(run)
+        raise TimedOutError(
+            f"run {name} did not end in time; it is {phase}{f'. {reason}' if reason else ''}"
+        )
     return None
 
 
@@ -87,5 +94,5 @@ def _detail(run: Document) -> str:
     resolved = status.get("resolvedRate")
     parts = [f"{active} running"] if active else []
     parts += [f"resolved {resolved}"] if resolved else []
-    parts += [f"{status['regressions']} regressions"] if status.get("regressions") else []
+    parts += [counted(status["regressions"], "regression")] if status.get("regressions") else []
     return ", ".join(parts) or waiting_reason(run)
