@@ -12,6 +12,7 @@ from stayer_evaluator.records.results import TrialResults
 from stayer_evaluator.records.verdict import Verdict
 from stayer_operator.api import names
 from stayer_operator.cli.errors import CliError
+from stayer_operator.cli.output import counted
 
 Document = dict[str, Any]
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -42,13 +43,16 @@ def read_run(path: Path) -> Document:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise CliError(f"{path}: not YAML: {error}") from error
     if len(documents) != 1 or not isinstance(documents[0], dict):
-        raise CliError(f"{path}: found {len(documents)} documents, accepted: one {names.RUN_KIND}")
+        found = counted(len(documents), "document")
+        raise CliError(f"{path}: found {found}, accepted: one {names.RUN_KIND}")
     document: Document = documents[0]
     found = f"{document.get('apiVersion')} {document.get('kind')}"
     if found != f"{names.API_VERSION} {names.RUN_KIND}":
         raise CliError(f"{path}: found {found}, accepted: {names.API_VERSION} {names.RUN_KIND}")
     if not isinstance(document.get("metadata"), dict) or not document["metadata"].get("name"):
         raise CliError(f"{path}: metadata.name is missing")
+    if not isinstance(name := document["metadata"]["name"], str):
+        raise CliError(f"{path}: metadata.name: found {name}, accepted: text; put it in quotes")
     return document
 
 

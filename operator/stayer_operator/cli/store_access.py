@@ -28,6 +28,7 @@ from stayer_evaluator.storage.store import MutableStore, ObjectMissing, ObjectSt
 from stayer_operator.cli.again import newest_attempts
 from stayer_operator.cli.documents import snapshot_document
 from stayer_operator.cli.errors import CliError
+from stayer_operator.cli.output import counted
 
 __all__ = ["TaskRecord", "open_store"]
 
@@ -110,7 +111,8 @@ def restore(trial: Document, number: int, to: Path) -> tuple[int, int]:
         store = open_store()
         entries = await _snapshots(store, TrialKeys(trial["spec"]["prefix"]))
         if not entries or not -1 <= number < len(entries):
-            raise CliError(f"snapshot {number}: found {len(entries)} snapshots, from 0")
+            found = counted(len(entries), "snapshot")
+            raise CliError(f"snapshot {number}: found {found}, from 0")
         entry = entries[number]
         task = TaskKeys(trial["spec"]["task"]["digest"])
         tree = entry_tree(entry, await read_base(store, task) if entry.base else NO_BASE)

@@ -14,7 +14,7 @@ from stayer_operator.cli import store_access
 from stayer_operator.cli.errors import CliError
 from stayer_operator.cli.image_build import Builder, wanted_base
 from stayer_operator.cli.options import OutputFormat
-from stayer_operator.cli.output import Output, console, print_json, print_table
+from stayer_operator.cli.output import Output, console, counted, print_json, print_table
 
 app = typer.Typer(no_args_is_help=True, help="Task directories.")
 
@@ -30,7 +30,8 @@ def validate(directories: Directories, output: OutputFormat = Output.TABLE) -> N
     else:
         for directory, task, problems in checked:
             bad = bool(errors(problems))
-            console.print(f"{directory}: {'refused' if bad else f'{len(task.units)} units, good'}")
+            units = counted(len(task.units), "unit")
+            console.print(f"{directory}: {'refused' if bad else f'{units}, good'}")
             for problem in problems:
                 console.print(f"  {problem.severity}: {problem}", markup=False, soft_wrap=True)
     if any(errors(problems) for _, _, problems in checked):

@@ -16,7 +16,7 @@ from stayer_operator.cli.documents import (
 )
 from stayer_operator.cli.errors import CliError
 from stayer_operator.cli.options import Namespace, OutputFormat
-from stayer_operator.cli.output import Output, console, print_json, print_table
+from stayer_operator.cli.output import Output, console, counted, print_json, print_table
 
 app = typer.Typer(no_args_is_help=True, help="Trials of a run.")
 
@@ -104,7 +104,7 @@ def restore(
     if to.exists() and (not to.is_dir() or any(to.iterdir())):
         raise CliError(f"{to}: found something there, accepted: a new or empty directory")
     number, files = store_access.restore(trial, snapshot, to)
-    console.print(f"snapshot {number} of {name}: {files} files in {to}")
+    console.print(f"snapshot {number} of {name}: {counted(files, 'file')} in {to}")
 
 
 def _is_role(pod: Document, trial: str, role: str) -> bool:

@@ -7,7 +7,7 @@ import pytest
 from stayer_operator.cli.documents import age, read_run, run_row, waiting_reason
 from stayer_operator.cli.errors import CliError
 from stayer_operator.cli.image_build import wanted_base
-from stayer_operator.cli.output import text
+from stayer_operator.cli.output import counted, text
 
 NOW = datetime(2030, 1, 2, tzinfo=UTC).timestamp()
 GOOD = "apiVersion: stayer.dev/v1alpha1\nkind: BenchmarkRun\nmetadata: {name: r}\nspec: {}\n"
@@ -70,6 +70,7 @@ def test_a_good_manifest_is_read(tmp_path):
         pytest.param(f"{GOOD}---\n{GOOD}", "found 2 documents", id="two runs"),
         pytest.param("apiVersion: v1\nkind: Pod\n", "found v1 Pod, accepted:", id="another kind"),
         pytest.param(GOOD.replace("name: r", ""), "metadata.name is missing", id="no name"),
+        pytest.param(GOOD.replace("name: r", "name: 7"), "found 7, accepted: text", id="a number"),
         pytest.param("- 1\n", "accepted: one BenchmarkRun", id="a list"),
     ],
 )
@@ -109,3 +110,8 @@ def test_the_base_image_follows_the_kind_that_the_task_names(tmp_path, task, exp
 )
 def test_cells_show_nothing_as_a_dash_and_zero_as_zero(value, shown):
     assert text(value) == shown
+
+
+@pytest.mark.parametrize(("number", "shown"), [(0, "0 tasks"), (1, "1 task"), (2, "2 tasks")])
+def test_one_is_not_many(number, shown):
+    assert counted(number, "task") == shown

@@ -4,6 +4,8 @@ import pytest
 
 from stayer_evaluator.records.run import RunTask
 from stayer_operator.api.run import RunSpec
+from stayer_operator.cli.errors import CliError
+from stayer_operator.cli.planning import lines, run_name_problems, run_prospect
 from stayer_operator.core.run.prospect import prospect
 
 TASK_DEFAULTS = {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"cpu": "2"}}
@@ -62,3 +64,33 @@ def test_a_run_with_fewer_trials_than_parallelism_takes_only_what_it_has():
     found = prospect(spec(attempts=1), (task("a", "1"),), TASK_DEFAULTS, SIDECAR)
 
     assert found.pods_at_once == 4
+
+
+@pytest.mark.parametrize("name", ["a", "a-1", "1", "a" * 40, "a--b"])
+def test_a_name_that_kubernetes_takes_is_good(name):
+    assert run_name_problems(name) == ()
+
+
+@pytest.mark.parametrize(
+    "name", ["", "-", "-a", "a-", "A", "a_b", "a b", "ä", "a.b", "a" * 41, "a\n", "a/b"]
+)
+def test_a_name_that_kubernetes_refuses_is_one_problem(name):
+    [problem] = run_name_problems(name)
+
+    assert problem.field == "metadata.name"
+    assert "a-z, 0-9 and -" in problem.accepted
+
+
+def test_name_and_spec_are_refused_together():
+    manifest = {"metadata": {"name": "My_Run"}, "spec": {"benchmark": "other"}}
+
+    with pytest.raises(CliError, match=r'metadata.name: found "My_Run"(.|\n)*spec.benchmark'):
+        run_prospect(manifest)
+
+
+def test_one_inventory_is_one():
+    one = prospect(spec(), (task("a", "1"),), TASK_DEFAULTS, SIDECAR)
+    two = prospect(spec(), (task("a", "1"), task("b", "2")), TASK_DEFAULTS, SIDECAR)
+
+    assert "and 1 inventory where" in lines(one)[0]
+    assert "and 2 inventories where" in lines(two)[0]
