@@ -18,7 +18,24 @@ from stayer_operator.cli.output import Output, console, counted, print_json, pri
 
 app = typer.Typer(no_args_is_help=True, help="Task directories.")
 
-Directories = Annotated[list[Path], typer.Argument(help="Task directories.", show_default=False)]
+
+def without_files(paths: list[Path]) -> list[Path]:
+    """The directories among the paths, as `tasks/*` gives a README.md too; what is left out is
+    said. Where none is a directory all stay, to be refused one by one.
+    """
+    directories = [path for path in paths if path.is_dir()]
+    if not directories:
+        return paths
+    for path in paths:
+        if path.is_file():
+            typer.echo(f"{path}: no task directory, left out", err=True)
+    return [path for path in paths if not path.is_file()]
+
+
+Directories = Annotated[
+    list[Path],
+    typer.Argument(help="Task directories.", show_default=False, callback=without_files),
+]
 
 
 @app.command()

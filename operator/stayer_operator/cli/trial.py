@@ -64,7 +64,9 @@ def logs(
     source: Annotated[Source, typer.Option(help="Whose log.")] = Source.RECORDER,
     namespace: Namespace = None,
 ) -> None:
-    """Log of a trial: of its pods while they exist, from the evidence afterwards."""
+    """Log of a trial: of its pods while they exist. Afterwards what was stored: the agent's
+    transcript for recorder and agent, the output of tests for adjudicator and tests.
+    """
     cluster = ClusterAccess(namespace)
     trial = cluster.trial(name)
     role, container = CONTAINERS[source]
