@@ -25,7 +25,7 @@ TRACED = {"trial_started", "round_started", "snapshot_taken", "round_ended", "ch
           "trial_finished"}  # fmt: skip
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def report(demo) -> RunResults:
     """The report that the operator stored."""
     data = read_object(demo.status["report"])
