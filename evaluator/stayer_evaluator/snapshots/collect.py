@@ -119,7 +119,7 @@ class Collector:
             scan, reading = await self._look(root, index, pieces, uploads)
             bytes_read += reading.bytes
             index = scan.index
-            with collector_paused():
+            with collector_paused(count_as_old=True):
                 self._take_over(scan, reading.contents, pieces, last=again == PASSES)
             if not scan.unread and not scan.changed:
                 break
@@ -129,7 +129,7 @@ class Collector:
         if not changed:
             self._index = index
             return None
-        with collector_paused():
+        with collector_paused(count_as_old=True):
             tree = tree_of(index)
         return Collected(tree, reports_of(scan), bytes_read, index, pieces, uploads)
 
@@ -160,7 +160,7 @@ class Collector:
         self, packs: Generator[Pack, None, None], pieces: dict[str, Piece], uploads: "_Uploads"
     ) -> None:
         def pull() -> Pack | None:
-            with collector_paused():
+            with collector_paused(count_as_old=True):
                 pack = next(packs, None)
                 if pack is not None:
                     key = uploads.packs.key(pack.digest)

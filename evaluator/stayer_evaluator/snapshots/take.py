@@ -90,7 +90,7 @@ class Snapshotter:
         if collected is None:
             assert self._latest is not None  # the first collection always finds a tree
             return await self._commit(self._prepare(self._latest, episode, time, force=force))
-        with collector_paused():  # all of it while the last pack is on its way
+        with collector_paused(count_as_old=True):  # all of it while the last pack is on its way
             latest = describe(collected, self.base)
             prepared = self._prepare(latest, episode, time, force=force)
         await self._collector.settle(collected)

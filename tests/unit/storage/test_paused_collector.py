@@ -14,8 +14,8 @@ def thawed() -> Iterator[None]:
     gc.unfreeze()
 
 
-def test_what_a_section_made_counts_as_old() -> None:
-    with collector_paused():
+def test_what_a_section_made_counts_as_old_if_wanted() -> None:
+    with collector_paused(count_as_old=True):
         assert not gc.isenabled()
         made = [[number] for number in range(5_000)]
 
