@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
-from importlib.machinery import SourceFileLoader
-from pathlib import Path
 from types import ModuleType
 
 import pytest
 import yaml
 
-ROOT = Path(__file__).parents[3]
+from makers_taskset import ROOT, load_demo
+
 RUN = ROOT / "examples/runs/demo.yaml"
 
 
 @pytest.fixture(scope="module")
 def demo() -> ModuleType:
-    loader = SourceFileLoader("demo", str(ROOT / "hack/demo"))
-    spec = importlib.util.spec_from_loader("demo", loader)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
-    loader.exec_module(module)
-    return module
+    return load_demo()
 
 
 @pytest.mark.parametrize("namespace", ["stayer-runs", "lab"])
