@@ -14,6 +14,7 @@ import structlog
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 
 from stayer_evaluator.records.reports import ProgressReport
+from stayer_operator.adapters import wire
 from stayer_operator.adapters.api_client import ApiClient
 from stayer_operator.adapters.cluster import NODES, PODS, TRIALS
 from stayer_operator.adapters.feature_probe import FeatureProbe
@@ -112,13 +113,19 @@ class Sight:
         for place in places:
             made += [
                 Informer(
-                    client, TRIALS, view.trial_mirror, projection.trial_object, namespace=place
+                    client,
+                    TRIALS,
+                    view.trial_mirror,
+                    projection.trial_object,
+                    decoders=wire.TRIALS,
+                    namespace=place,
                 ),
                 Informer(
                     client,
                     PODS,
                     view.pod_mirror,
                     projection.pod_view,
+                    decoders=wire.PODS,
                     namespace=place,
                     selector=names.POD_SELECTOR,
                 ),

@@ -95,9 +95,7 @@ class Api:
             params |= {"labelSelector": selector} if selector else {}
             lines = self._client.lines(resource.path(namespace), params, 120)
             with suppress(ClusterError):  # from where it broke off
-                async for line in lines:
-                    if not line:
-                        continue
+                async for line in _each(lines):
                     at, event = time.time(), orjson.loads(line)
                     if event["type"] == "ERROR":
                         raise BenchError(f"watch of {resource.plural}: {event['object']}")
@@ -105,6 +103,13 @@ class Api:
                     if event["type"] != "BOOKMARK":
                         seen(event["type"], event["object"], at)
             await asyncio.sleep(0.2)
+
+
+async def _each(batches: AsyncIterator[list[bytes]]) -> AsyncIterator[bytes]:
+    async for batch in batches:
+        for line in batch:
+            if line:
+                yield line
 
 
 @asynccontextmanager

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from stayer_evaluator.records.outcomes import Role
+from stayer_operator.adapters import wire
 from stayer_operator.adapters.api_client import MERGE_PATCH, ApiClient, Resource
 from stayer_operator.api import names
 from stayer_operator.core.plan import Event, Manifest, StatusWrite
@@ -28,6 +29,8 @@ SERVICES = Resource(group="", version="v1", plural="services")
 NETWORK_POLICIES = Resource(group="networking.k8s.io", version="v1", plural="networkpolicies")
 EVENTS = Resource(group="events.k8s.io", version="v1", plural="events")
 
+# Read as far as their views go.
+DECODERS = {PODS: wire.PODS, TRIALS: wire.TRIALS}
 KINDS = {names.TRIAL_KIND: TRIALS, names.RUN_KIND: RUNS}
 LONGEST_NOTE = 1024  # of events.k8s.io/v1
 REPORTER = f"{names.GROUP}/operator"
@@ -104,6 +107,7 @@ class KubernetesCluster:
                 resource.path(write.namespace, write.name, "status"),
                 body=body,
                 content_type=MERGE_PATCH,
+                decode=DECODERS.get(resource, wire.WHOLE).one,
             )
         self._onlooker.show(resource.plural, answer)
         return answer
@@ -131,7 +135,7 @@ class KubernetesCluster:
             PODS.path(namespace),
             params={"labelSelector": selector},
             body=_delete_options(None, grace_seconds),
-            parse=False,
+            decode=None,
         )
 
     async def delete_trial(self, namespace: str, name: str, uid: str) -> None:
@@ -146,13 +150,13 @@ class KubernetesCluster:
         """POST an Event about a Trial or run."""
         manifest = event_manifest(regarding, event, self._instance, datetime.now(UTC))
         path = EVENTS.path(regarding.namespace)
-        await self._write("create", "POST", path, body=manifest, parse=False)
+        await self._write("create", "POST", path, body=manifest, decode=None)
 
     async def _delete(self, resource: Resource, namespace: str, name: str, uid: str) -> None:
         body = _delete_options(uid, None, propagation="Background")
         with self._forgetting(resource, namespace, name, uid):
             path = resource.path(namespace, name)
-            await self._write("delete", "DELETE", path, body=body, parse=False)
+            await self._write("delete", "DELETE", path, body=body, decode=None)
 
     @contextmanager
     def _forgetting(
@@ -167,7 +171,8 @@ class KubernetesCluster:
 
     async def _create(self, resource: Resource, manifest: Manifest) -> Raw:
         path = resource.path(manifest["metadata"]["namespace"])
-        answer = await self._write("create", "POST", path, body=manifest)
+        decode = DECODERS.get(resource, wire.WHOLE).one
+        answer = await self._write("create", "POST", path, body=manifest, decode=decode)
         self._onlooker.show(resource.plural, answer)
         return answer
 
@@ -186,12 +191,18 @@ class KubernetesCluster:
         body: Any,
         params: Mapping[str, str] | None = None,
         content_type: str = "application/json",
-        parse: bool = True,
+        decode: wire.Decode | None = wire.anything,
     ) -> Raw:
         if not self._may_write():
             raise ClusterUnavailable(f"{method} {path}: not sent, another operator may lead now")
         answer: Raw = await self._client.request(
-            verb, method, path, params=params, body=body, content_type=content_type, parse=parse
+            verb,
+            method,
+            path,
+            params=params,
+            body=body,
+            content_type=content_type,
+            decode=decode,
         )
         return answer
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic
 
-import orjson
+import msgspec
 import structlog
 
+from stayer_operator.adapters import wire
 from stayer_operator.adapters.api_client import ApiClient, Resource
 from stayer_operator.adapters.mirror import Mirror, V
 from stayer_operator.errors import ClusterError, ClusterUnavailable, Gone
@@ -46,15 +47,19 @@ class Informer(Generic[V]):
         mirror: Mirror[V],
         project: Callable[[Mapping[str, Any]], V],
         *,
+        decoders: wire.Decoders = wire.WHOLE,
         namespace: str | None = None,
         selector: str = "",
         limits: InformerLimits | None = None,
     ) -> None:
-        """`project` makes a view of a raw object; it sees each object once and keeps no part."""
+        """`project` makes a view of a raw object; it sees each object once and keeps no part.
+        `decoders` read it at least as far as `project` does.
+        """
         self._client = client
         self._resource = resource
         self._mirror = mirror
         self._project = project
+        self._decoders = decoders
         self._namespace = namespace
         self._selector = selector
         self._limits = limits or InformerLimits()
@@ -96,7 +101,9 @@ class Informer(Generic[V]):
         params = self._params() | {"limit": str(self._limits.page)}
         views: list[V] = []
         while True:
-            answer = await self._client.request("list", "GET", self._path, params=params)
+            answer = await self._client.request(
+                "list", "GET", self._path, params=params, decode=self._decoders.page
+            )
             views.extend(self._project(item) for item in answer.get("items", ()))
             metadata = answer.get("metadata", {})
             if not (token := metadata.get("continue")):
@@ -118,12 +125,12 @@ class Informer(Generic[V]):
         }
         stream = self._client.lines(self._path, params, self._limits.inactivity_seconds)
         try:
-            async for line in stream:
-                if line:
-                    version = self._take(orjson.loads(line)) or version
+            async for lines in stream:
+                for event in newest_events(lines, self._decoders.event):
+                    version = self._take(event) or version
         except ClusterUnavailable as error:
             raise _Interrupted(error, version, progressed=version != first) from error
-        except orjson.JSONDecodeError as error:
+        except msgspec.DecodeError as error:
             cut = ClusterUnavailable(f"WATCH {self._path}: a line is not JSON: {error}")
             raise _Interrupted(cut, version, progressed=version != first) from error
         return version
@@ -165,6 +172,29 @@ class Informer(Generic[V]):
         )
 
 
+def newest_events(lines: Iterable[bytes], decode: wire.Decode) -> Iterator[Mapping[str, Any]]:
+    """The events of lines that came together, without sights of an object that a later one of
+    them replaces. The last sight before a deletion stays: it tells how the object ended.
+
+    Raises msgspec.DecodeError at a line that is no JSON, after the events before it.
+    """
+    events: list[Mapping[str, Any]] = []
+    broken: msgspec.DecodeError | None = None
+    for line in lines:
+        try:
+            events.append(decode(line) if line else {})
+        except msgspec.DecodeError as error:
+            broken = error
+            break
+    last = {_uid(event): n for n, event in enumerate(events) if event.get("type") == "MODIFIED"}
+    for number, event in enumerate(events):
+        is_sight = event.get("type") in ("ADDED", "MODIFIED")
+        if not is_sight or last.get(_uid(event), number) <= number:
+            yield event
+    if broken is not None:
+        raise broken
+
+
 class _Interrupted(ClusterUnavailable):
     """A watch broke off after it had brought the mirror to `version`."""
 
@@ -172,6 +202,11 @@ class _Interrupted(ClusterUnavailable):
         super().__init__(str(error))
         self.version = version
         self.progressed = progressed
+
+
+def _uid(event: Mapping[str, Any]) -> str:
+    found: str = event["object"]["metadata"]["uid"]
+    return found
 
 
 def _watch_error(status: Mapping[str, Any], path: str) -> ClusterError:

@@ -39,9 +39,11 @@ _NOBODY = Admission(admitted=frozenset(), waits={}, wake_after=None)
 
 @dataclass(frozen=True, slots=True)
 class _Sight:
-    """What admission made of the Trial of this UID."""
+    """What admission made of a Trial, and from what."""
 
-    uid: str
+    trial: TrialObject
+    pods: Sequence[PodView]
+    posted: bool
     made: AdmissionTrial
 
 
@@ -117,28 +119,33 @@ class Admissions:
         trial = self.observed.trial(key)
         if trial is None or trial.deleted or trial.status.get("phase") in _TERMINAL:
             return self._sights.pop(key, None) is not None
-        known = before is not None and before.uid == trial.uid
-        made = _make(
-            trial,
-            self.observed.pods(key),
-            self.ledger.find(trial.uid),
-            before.made.shape if before is not None and known else _shape(trial),
-        )
-        if before is not None and known and before.made == made:
+        pods = self.observed.pods(key)
+        posted = _is_posted(self.ledger.find(trial.uid), trial.status)
+        if before is None or before.trial.uid != trial.uid:
+            self._sights[key] = _Sight(
+                trial, pods, posted, _make(trial, pods, posted, _shape(trial))
+            )
+            return True
+        if before.trial is trial and before.posted == posted and before.pods == pods:
             return False
-        self._sights[key] = _Sight(uid=trial.uid, made=made)
-        return True
+        made = _make(trial, pods, posted, before.made.shape)
+        self._sights[key] = _Sight(trial, pods, posted, made)
+        return before.made != made
 
 
-def _make(
-    trial: TrialObject, observed: Sequence[PodView], notes: TrialNotes | None, shape: str
-) -> AdmissionTrial:
-    spec, status = trial.spec, trial.status
-    pods = [pod for pod in observed if pod.owner_uid == trial.uid and _is_current(pod, status)]
-    posted = notes is not None and any(
+def _is_posted(notes: TrialNotes | None, status: Mapping[str, Any]) -> bool:
+    """A pod was created that nobody has seen yet."""
+    return notes is not None and any(
         name not in notes.seen and _incarnation(name) >= _recorded(name, status)
         for name in notes.posted
     )
+
+
+def _make(
+    trial: TrialObject, observed: Sequence[PodView], posted: bool, shape: str
+) -> AdmissionTrial:
+    spec, status = trial.spec, trial.status
+    pods = [pod for pod in observed if pod.owner_uid == trial.uid and _is_current(pod, status)]
     holds = status.get("phase") in _ACTIVE or bool(pods) or posted
     return AdmissionTrial(
         key=_text(trial.key),

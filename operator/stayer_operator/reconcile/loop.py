@@ -50,11 +50,11 @@ class LoopPace:
 
     admission: float = 0.05  # between two passes over all trials, at least
     run: float = 1.0  # between two passes over one run that its trials cause, at least
-    admission_each: float = 0.001  # a trial; 1,000 trials: 1 s
+    admission_each: float = 0.002  # a trial; 1,000 trials: 2 s
     run_each: float = 0.005  # a trial of the run; 1,000 trials: 5 s, as often as it may write
     # Changes of trials and pods are taken together at each beat: a pair's pods come and go within
     # it, and many passes at once cost less than one by one. Who is admitted does not wait for it.
-    beat: float = 0.1
+    beat: float = 0.25
     ended: float = 2.0  # from a change of an ended trial's pods to its next pass
     in_a_row: int = 8  # passes until others of the process have their turn
     workers: int = 16  # keys under way at once; they wait for the API server mostly

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import atexit
 import logging
 import sys
 from collections.abc import Callable
+from typing import TextIO
 
 import orjson
 import structlog
 
 QUIET = ("aiohttp.access", "kopf.activities", "kopf.objects", "botocore", "boto3", "urllib3")
+FLUSH_SECONDS = 0.5
 
 
 def _to_bytes(event: object, default: Callable[[object], object], **_: object) -> bytes:
@@ -22,18 +26,64 @@ def _to_json(event: object, default: Callable[[object], object], **more: object)
     return _to_bytes(event, default, **more).decode().rstrip()
 
 
+class _Stderr:
+    """Lines on their way to stderr. Those of `info` may wait for others, `FLUSH_SECONDS` at most:
+    a write for each costs as much as making it. What a process says last tells why it died, so
+    everything from `warning` on is written at once, after what waits.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[bytes] = []
+
+    def put(self, line: bytes) -> None:
+        """Write it soon; at once where no event loop runs."""
+        self._waiting.append(line)
+        if len(self._waiting) > 1:
+            return
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            self.flush()
+        else:
+            loop.call_later(FLUSH_SECONDS, self.flush)
+
+    def flush(self) -> None:
+        """Write what waits."""
+        lines, self._waiting = self._waiting, []
+        if lines:
+            sys.stderr.buffer.write(b"".join(lines))
+            sys.stderr.buffer.flush()
+
+
+_stderr = _Stderr()
+
+
 class _Lines:
-    """Writes finished lines to stderr. `name` is the module that logs."""
+    """Takes finished lines. `name` is the module that logs."""
 
     def __init__(self, name: str = "") -> None:
         self.name = name
 
     def msg(self, line: bytes) -> None:
-        """One line, at once: what a process says last tells why it died."""
-        sys.stderr.buffer.write(line)
-        sys.stderr.buffer.flush()
+        """One line that may wait a little."""
+        _stderr.put(line)
 
-    debug = info = warning = error = critical = exception = msg
+    def urgent(self, line: bytes) -> None:
+        """One line, at once."""
+        _stderr.put(line)
+        _stderr.flush()
+
+    debug = info = msg
+    warning = error = critical = exception = urgent
+
+
+class _InOrder(logging.StreamHandler[TextIO]):
+    """The libraries' lines, after those of ours that wait."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one line."""
+        _stderr.flush()
+        super().emit(record)
 
 
 def set_up_logging(level: str) -> None:
@@ -52,7 +102,8 @@ def set_up_logging(level: str) -> None:
         wrapper_class=structlog.make_filtering_bound_logger(number),
         cache_logger_on_first_use=True,
     )
-    handler = logging.StreamHandler(sys.stderr)
+    atexit.register(_stderr.flush)
+    handler = _InOrder(sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,

@@ -206,3 +206,18 @@ def test_namespaces_of_one_mirror_do_not_delete_each_other() -> None:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     asyncio.run(main())
+
+
+def test_a_flood_of_events_is_told_without_a_pause_at_each_piece() -> None:
+    """12 MB at once; a pause of half a second at every piece that is read would take half a
+    minute, and a stream that never ends would be told later and later.
+    """
+    server = FakeApiServer()
+
+    async def scenario(mirror: Mirror[WidgetView], _: object) -> None:
+        await eventually(lambda: bool(server.watchers))
+        for number in range(750):
+            server.put("widgets", "lab", f"w{number}", ballast="x" * 16_000)
+        await eventually(lambda: len(mirror) == 750, seconds=8)
+
+    follow(server, scenario, limits=InformerLimits())
