@@ -34,6 +34,7 @@ from stayer_operator.core.run.needs import (
     S3Tasks,
     run_needs,
     wants_results,
+    wants_waits,
 )
 from stayer_operator.core.run.settings import RunSettings
 from stayer_operator.core.run.tasks import read_pinned
@@ -114,22 +115,22 @@ class RunGathering:
     def _summaries(self, run: RunObject) -> tuple[TrialSummary, ...]:
         """Most of a thousand Trials are as they were at the last pass."""
         before = self.memory.summaries.get(run.key, {})
-        summed = {
-            trial.uid: self._summed(trial, before.get(trial.uid))
-            for trial in self.observed.trials_of_run(run.uid)
-        }
+        trials = self.observed.trials_of_run(run.uid)
+        waits = wants_waits(trial.status.get("phase") for trial in trials)
+        summed: dict[str, _Summed] = {}
+        for trial in trials:
+            wait = self._wait(trial) if waits else _NO_WAIT
+            known = before.get(trial.uid)
+            if known is None or known.trial is not trial or known.wait != wait:
+                known = _Summed(trial, wait, _summary(trial, wait))
+            summed[trial.uid] = known
         self.memory.summaries[run.key] = summed
-        return tuple(known.summary for known in summed.values())
-
-    def _summed(self, trial: TrialObject, before: _Summed | None) -> _Summed:
-        ended = trial.status.get("phase") in _TERMINAL
-        wait = _NO_WAIT if ended else self._wait(trial)
-        if before is not None and before.trial is trial and before.wait == wait:
-            return before
-        return _Summed(trial, wait, _summary(trial, wait))
+        return tuple([known.summary for known in summed.values()])
 
     def _wait(self, trial: TrialObject) -> tuple[str, str]:
         """Why nothing moves: admission's word, the API server's, or the scheduler's."""
+        if trial.status.get("phase") in _TERMINAL:
+            return _NO_WAIT
         notes = self.ledger.find(trial.uid)
         if notes is not None and notes.trouble is not None:
             return notes.trouble
@@ -230,6 +231,8 @@ class RunGathering:
         """
         memory = self.memory
         digests = memory.digests.get(pinned, ())
+        if memory.inventories.keys() >= set(digests):
+            return {digest: memory.inventories[digest] for digest in digests}
         taken = {
             trial.task_digest
             for trial in trials

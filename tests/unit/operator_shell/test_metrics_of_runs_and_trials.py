@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -102,6 +103,17 @@ def test_a_rerun_counts_instead_of_what_it_replaces() -> None:
     assert shell.read("stayer_run_resolved_ratio", **labels) == 1.0
 
 
+def test_a_new_beginning_counts_instead_of_the_lost_one() -> None:
+    cell = {"task": {"name": "t"}, "agent": "a", "attempt": 1, "generation": 2}
+    shell = Shell(
+        trial("r-1", "Failed", spec=cell),
+        trial("r-2", "Succeeded", resolved=True, spec=cell | {"restarts": 1}),
+    )
+    labels = {"namespace": "lab", "run": "r"}
+    assert shell.read("stayer_run_trials", phase="Failed", **labels) == 0
+    assert shell.read("stayer_run_resolved_ratio", **labels) == 1.0
+
+
 def test_inventory_trials_are_no_attempts() -> None:
     shell = Shell(trial("r-inv", "Succeeded", kind=TrialKind.INVENTORY))
     shell.view.run_mirror.put(run_object())
@@ -118,6 +130,44 @@ def test_a_run_that_is_gone_leaves_no_series() -> None:
     shell = Shell(trial("r-1"))
     shell.view.trial_mirror.remove("lab", "r-1", "uid-r-1")
     assert b"run=" not in generate_latest(shell.registry)
+
+
+class Watched(dict[str, Any]):
+    """A status that knows how often its numbers were read."""
+
+    reads = 0
+
+    def get(self, key: str, default: Any = None) -> Any:
+        self.reads += key == "unitsCleared"
+        return super().get(key, default)
+
+
+def test_a_scrape_counts_anew_only_what_changed() -> None:
+    status = Watched(phase="Running", unitsCleared=1)
+    shell = Shell(replace(trial("r-1"), status=status), trial("r-2", unitsCleared=1))
+    labels = {"namespace": "lab", "run": "r"}
+    assert shell.read("stayer_run_units_cleared", **labels) == 2
+    before = status.reads
+    changed = replace(trial("r-2", "Succeeded", unitsCleared=3), resource_version="2")
+    shell.view.trial_mirror.put(changed)
+    assert shell.read("stayer_run_units_cleared", **labels) == 4
+    assert shell.read("stayer_run_trials", phase="Succeeded", **labels) == 1
+    assert status.reads == before
+
+
+def test_a_scrape_that_fails_spoils_no_later_one() -> None:
+    shell = Shell(trial("r-1", unitsCleared=1), trial("r-2", unitsCleared=1))
+    labels = {"namespace": "lab", "run": "r"}
+    assert shell.read("stayer_run_units_cleared", **labels) == 2
+    for version, cleared in (("2", 5), ("3", "many")):
+        name = f"r-{int(version) - 1}"
+        shell.view.trial_mirror.put(
+            replace(trial(name, unitsCleared=cleared), resource_version=version)
+        )
+    with pytest.raises(ValueError, match="many"):
+        shell.read("stayer_run_units_cleared", **labels)
+    shell.view.trial_mirror.put(replace(trial("r-2", unitsCleared=2), resource_version="4"))
+    assert shell.read("stayer_run_units_cleared", **labels) == 7
 
 
 @pytest.fixture

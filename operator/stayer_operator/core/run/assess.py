@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from stayer_evaluator.records.outcomes import TrialKind
@@ -12,6 +13,8 @@ from stayer_operator.core.run.cells import AttemptKey, Cell, run_cells
 from stayer_operator.core.run.identity import RunIdentity
 from stayer_operator.core.run.pins import changed_fields, lost_attempts, pins
 from stayer_operator.core.run.problems import Problem, summary
+from stayer_operator.core.run.same import Same
+from stayer_operator.core.run.settings import RunSettings
 from stayer_operator.core.run.spec import name_problems, parse_spec
 from stayer_operator.core.run.tasks import (
     TaskList,
@@ -62,19 +65,39 @@ def assess(view: RunView) -> Assessment:
     spec = parse_spec(view.manifest)
     if not isinstance(spec, RunSpec):
         return Assessment(run=run, problems=(*name_problems(run.name), *spec))
-    problems = (
-        *name_problems(run.name),
-        *spec_problems(spec, view.settings.harnesses, view.scripts),
-    )
+    reading = _read(Same(spec), Same(view.settings), tuple(sorted(view.scripts.items())))
+    problems = (*name_problems(run.name), *reading.problems)
     lacking = () if problems else tuple(_lacking(spec, view))
     base = Assessment(
         run=run,
         spec=spec,
         problems=problems or lacking,
         unenforceable=bool(lacking),
-        scripts=script_texts(spec, view.scripts),
+        scripts=reading.scripts,
     )
     return _with_tasks(base, spec, view)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reading:
+    """What follows from spec, installation and ConfigMaps alone."""
+
+    problems: tuple[Problem, ...]
+    scripts: Mapping[str, str]
+
+
+@lru_cache(maxsize=32)
+def _read(
+    spec: Same[RunSpec],
+    settings: Same[RunSettings],
+    scripts: tuple[tuple[tuple[str, str], str | None], ...],
+) -> _Reading:
+    """Kept, since a run is planned many times, as is all that follows from what never changes."""
+    texts = dict(scripts)
+    return _Reading(
+        problems=spec_problems(spec.it, settings.it.harnesses, texts),
+        scripts=script_texts(spec.it, texts),
+    )
 
 
 def _lacking(spec: RunSpec, view: RunView) -> Iterator[Problem]:
@@ -125,11 +148,37 @@ def _pinned(base: Assessment, spec: RunSpec, view: RunView, data: bytes) -> Asse
     known = replace(base, tasks=listed.tasks, tasks_are_pinned=True)
     if base.problems:
         return known
-    cells = run_cells(spec, listed.tasks)
-    current = pins(spec, data, base.scripts)
-    changes = (*changed_fields(_old_pins(view), current), *_lost(view.trials, cells))
-    problems = changes or task_problems(spec, listed.tasks, base.scripts)
-    return replace(known, problems=problems, immutable=bool(changes), cells=cells, pinned=current)
+    layout = _lay_out(Same(spec), data, tuple(base.scripts.items()))
+    changed = changed_fields(_old_pins(view), layout.pins)
+    changes = (*changed, *_lost(view.trials, layout.cells))
+    return replace(
+        known,
+        problems=changes or layout.problems,
+        immutable=bool(changes),
+        cells=layout.cells,
+        pinned=layout.pins,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Layout:
+    """What follows from a sound spec, the scripts of its agents and its task list alone."""
+
+    cells: tuple[Cell, ...]
+    pins: Mapping[str, str]
+    problems: tuple[Problem, ...]
+
+
+@lru_cache(maxsize=32)
+def _lay_out(
+    spec: Same[RunSpec], task_list: bytes, scripts: tuple[tuple[str, str], ...]
+) -> _Layout:
+    tasks, texts = read_pinned(task_list).tasks, dict(scripts)
+    return _Layout(
+        cells=run_cells(spec.it, tasks),
+        pins=pins(spec.it, task_list, texts),
+        problems=task_problems(spec.it, tasks, texts),
+    )
 
 
 def _invalid(listed: TaskList) -> TasksFault:
@@ -142,6 +191,9 @@ def _old_pins(view: RunView) -> Mapping[str, str]:
 
 
 def _lost(trials: tuple[TrialSummary, ...], cells: tuple[Cell, ...]) -> tuple[Problem, ...]:
+    asked, kind = {cell.coordinates: cell.attempts for cell in cells}, TrialKind.ATTEMPT
+    if all(t.kind is not kind or 1 <= t.attempt <= asked.get(t.cell, 0) for t in trials):
+        return ()
     planned = frozenset(key for cell in cells for key in cell.keys())  # noqa: SIM118 (no mapping)
     existing = [attempt_key(trial) for trial in trials if trial.kind is TrialKind.ATTEMPT]
     return lost_attempts(existing, planned)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from stayer_evaluator.records.run import RunTask
@@ -9,9 +10,17 @@ from stayer_operator.api.matrix import Agent, ExcludedCells, LoopProfileSpec, Ma
 from stayer_operator.api.run import RunSpec
 from stayer_operator.core.run.globs import matches
 
+Coordinates = tuple[str, str, str, str]  # of a cell: task, agent, model, loop
+
+
+@lru_cache(maxsize=256)
+def coordinates(task: str, agent: str, model: str, loop: str) -> Coordinates:
+    """One tuple for the many Trials of a cell, each of which keeps it."""
+    return task, agent, model, loop
+
 
 class AttemptKey(NamedTuple):
-    """Coordinates of one attempt within a run. A tuple: thousands are hashed in every plan."""
+    """Coordinates of one attempt within a run, for what is sorted or said."""
 
     task: str
     agent: str
@@ -30,15 +39,16 @@ class Cell:
     loop: LoopProfileSpec
     attempts: int
 
+    @property
+    def coordinates(self) -> Coordinates:
+        """What tells it from the other cells of the run."""
+        return self.task.name, self.agent.name, self.model, self.loop.name
+
     def keys(self) -> tuple[AttemptKey, ...]:
         """Its attempts, counted from 1."""
         return tuple(
-            AttemptKey(self.task.name, self.agent.name, self.model, self.loop.name, attempt)
-            for attempt in range(1, self.attempts + 1)
+            AttemptKey(*self.coordinates, attempt) for attempt in range(1, self.attempts + 1)
         )
-
-
-_Coordinates = tuple[str, str, str, str]
 
 
 def run_cells(spec: RunSpec, tasks: Sequence[RunTask]) -> tuple[Cell, ...]:
@@ -68,7 +78,7 @@ def attempts_of(spec: RunSpec, task: str) -> int:
     return max(spec.attempts, *special, 1)
 
 
-def _product(matrix: Matrix, tasks: Sequence[RunTask]) -> dict[_Coordinates, int]:
+def _product(matrix: Matrix, tasks: Sequence[RunTask]) -> dict[Coordinates, int]:
     """Coordinates -> attempts asked for by `include` (1 without)."""
     names = tuple(task.name for task in tasks)
     chosen = {
@@ -83,8 +93,8 @@ def _product(matrix: Matrix, tasks: Sequence[RunTask]) -> dict[_Coordinates, int
     return chosen
 
 
-def _explicit(matrix: Matrix, tasks: Sequence[RunTask]) -> dict[_Coordinates, int]:
-    chosen: dict[_Coordinates, int] = {}
+def _explicit(matrix: Matrix, tasks: Sequence[RunTask]) -> dict[Coordinates, int]:
+    chosen: dict[Coordinates, int] = {}
     for entry in matrix.cells:
         selected = [task.name for task in tasks if matches(task.name, entry.tasks)]
         keys = _combine(matrix, selected, entry.agent, entry.model, entry.loop_profile)
@@ -94,7 +104,7 @@ def _explicit(matrix: Matrix, tasks: Sequence[RunTask]) -> dict[_Coordinates, in
 
 def _combine(
     matrix: Matrix, tasks: Iterable[str], agent: str | None, model: str | None, loop: str | None
-) -> list[_Coordinates]:
+) -> list[Coordinates]:
     """The product, narrowed to the names that are given."""
     return [
         (task, one_agent.name, one_model.name, one_loop.name)
@@ -108,7 +118,7 @@ def _combine(
     ]
 
 
-def excludes(entry: ExcludedCells, key: _Coordinates) -> bool:
+def excludes(entry: ExcludedCells, key: Coordinates) -> bool:
     """Whether an exclude entry takes the cell out: every field that is set must match."""
     task, agent, model, loop = key
     return (

@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
+from typing import NamedTuple
 
 from stayer_evaluator.records.outcomes import TrialKind
 from stayer_evaluator.records.run import RunTask
@@ -12,14 +14,18 @@ from stayer_operator.api.conditions import (
     TrialPhase,
 )
 from stayer_operator.api.run import Rerun
-from stayer_operator.core.run.assess import Assessment, attempt_key
-from stayer_operator.core.run.cells import AttemptKey, Cell
+from stayer_operator.core.run.assess import Assessment
+from stayer_operator.core.run.cells import Cell, Coordinates
 from stayer_operator.core.run.view import InventoryView, RunView, TrialSummary
 
+_phase = attrgetter("phase")
+_Newest = Mapping[Coordinates, Mapping[int, TrialSummary]]  # by cell and attempt
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MissingAttempt:
-    """An attempt without a Trial, or with one that is to be run again."""
+
+class MissingAttempt(NamedTuple):
+    """An attempt without a Trial, or with one that is to be run again. A tuple: while a run starts
+    each plan makes thousands.
+    """
 
     cell: Cell
     attempt: int
@@ -44,7 +50,7 @@ class Census:
     """`current` holds the newest Trial of every attempt that has one."""
 
     planned: int
-    current: Mapping[AttemptKey, TrialSummary]
+    current: tuple[TrialSummary, ...]
     missing: tuple[MissingAttempt, ...]
     inventories: Inventories
     phases: Mapping[TrialPhase, int]  # of `current`
@@ -54,18 +60,20 @@ class Census:
 
 def take_census(view: RunView, assessment: Assessment) -> Census:
     """Compare what the run asks for with the Trials that exist."""
-    current = _newest(view.trials)
+    newest = _newest(view.trials)
+    current = tuple(trial for of_cell in newest.values() for trial in of_cell.values())
+    phases = frozenset(map(_phase, view.trials))
     rerun = assessment.spec.rerun if assessment.spec is not None else Rerun()
-    missing = tuple(_missing(assessment.cells, current, rerun))
+    missing = tuple(_missing(assessment.cells, newest, rerun))
     planned = sum(cell.attempts for cell in assessment.cells)
     return Census(
         planned=planned or len(current),
         current=current,
         missing=missing,
         inventories=_inventories(view, assessment, rerun),
-        phases=Counter(trial.phase for trial in current.values()),
-        has_active=any(trial.phase in ACTIVE_TRIAL_PHASES for trial in view.trials),
-        has_unfinished=any(trial.phase not in TERMINAL_TRIAL_PHASES for trial in view.trials),
+        phases=Counter(map(_phase, current)),
+        has_active=not phases.isdisjoint(ACTIVE_TRIAL_PHASES),
+        has_unfinished=not phases <= TERMINAL_TRIAL_PHASES,
     )
 
 
@@ -81,29 +89,35 @@ def outcomes(trial: TrialSummary) -> frozenset[str]:
     return frozenset(failed | ({"unresolved"} if trial.resolved is False else set()))
 
 
-def _newest(trials: Iterable[TrialSummary]) -> dict[AttemptKey, TrialSummary]:
-    attempts = (trial for trial in trials if trial.kind is TrialKind.ATTEMPT)
-    return {attempt_key(t): t for t in sorted(attempts, key=_age)}
+def _newest(trials: Iterable[TrialSummary]) -> _Newest:
+    newest: dict[Coordinates, dict[int, TrialSummary]] = {}
+    kind = TrialKind.ATTEMPT
+    for trial in trials:
+        if trial.kind is kind:
+            of_cell = newest.setdefault(trial.cell, {})
+            rival = of_cell.setdefault(trial.attempt, trial)
+            if rival is not trial and _age(trial) >= _age(rival):
+                of_cell[trial.attempt] = trial
+    return newest
 
 
 def _age(trial: TrialSummary) -> tuple[int, int, str]:
     return trial.generation, trial.restarts, trial.name
 
 
-def _missing(
-    cells: Iterable[Cell], current: Mapping[AttemptKey, TrialSummary], rerun: Rerun
-) -> Iterable[MissingAttempt]:
+def _missing(cells: Iterable[Cell], newest: _Newest, rerun: Rerun) -> Iterable[MissingAttempt]:
     for cell in cells:
-        for key in cell.keys():  # noqa: SIM118 (no mapping)
-            trial = current.get(key)
+        of_cell = newest.get(cell.coordinates, {})
+        for attempt in range(1, cell.attempts + 1):
+            trial = of_cell.get(attempt)
             if trial is None:
-                yield MissingAttempt(cell=cell, attempt=key.attempt, generation=0)
+                yield MissingAttempt(cell=cell, attempt=attempt, generation=0)
             elif _runs_again(trial, rerun):
-                yield MissingAttempt(cell=cell, attempt=key.attempt, generation=rerun.generation)
+                yield MissingAttempt(cell=cell, attempt=attempt, generation=rerun.generation)
             elif trial.begins_again:
                 yield MissingAttempt(
                     cell=cell,
-                    attempt=key.attempt,
+                    attempt=attempt,
                     generation=trial.generation,
                     restarts=trial.restarts + 1,
                 )
@@ -116,13 +130,9 @@ def _runs_again(trial: TrialSummary, rerun: Rerun) -> bool:
 
 def _inventories(view: RunView, assessment: Assessment, rerun: Rerun) -> Inventories:
     tasks = {cell.task.digest: cell.task for cell in assessment.cells}
-    trials = sorted(
-        (trial for trial in view.trials if trial.kind is TrialKind.INVENTORY),
-        key=lambda trial: (trial.generation, trial.name),
-    )
-    newest = {trial.task_digest: trial for trial in trials}
     known = {digest: view.inventories[digest] for digest in tasks if digest in view.inventories}
     open_tasks = [task for digest, task in tasks.items() if digest not in known]
+    newest = _newest_inventories(view.trials) if open_tasks else {}
     waiting = [(task, newest[task.digest]) for task in open_tasks if task.digest in newest]
     again = [(task, trial) for task, trial in waiting if _runs_again(trial, rerun)]
     first = [(task, 0) for task in open_tasks if task.digest not in newest]
@@ -139,6 +149,14 @@ def _inventories(view: RunView, assessment: Assessment, rerun: Rerun) -> Invento
         unseen=any(trial.phase is TrialPhase.SUCCEEDED for _, trial in waiting),
         missing=(*first, *((task, rerun.generation) for task, _ in again)),
     )
+
+
+def _newest_inventories(trials: Iterable[TrialSummary]) -> Mapping[str, TrialSummary]:
+    inventories = sorted(
+        (trial for trial in trials if trial.kind is TrialKind.INVENTORY),
+        key=lambda trial: (trial.generation, trial.name),
+    )
+    return {trial.task_digest: trial for trial in inventories}
 
 
 def _rejected(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stayer_evaluator.storage.layout import run_tasks
-from stayer_operator.api.conditions import TERMINAL_TRIAL_PHASES
+from stayer_operator.api.conditions import ACTIVE_TRIAL_PHASES, TERMINAL_TRIAL_PHASES
 from stayer_operator.core.run.view import TrialSummary
 
 
@@ -63,9 +63,17 @@ def run_needs(manifest: Mapping[str, Any]) -> RunNeeds:
 
 def wants_results(manifest: Mapping[str, Any], trials: Iterable[TrialSummary]) -> bool:
     """Whether the run may be complete now, so that its report needs every trial's results."""
-    status = _mapping(manifest.get("status"))
-    ended = [trial.phase in TERMINAL_TRIAL_PHASES for trial in trials]
-    return bool(ended) and all(ended) and not status.get("completionTime")
+    if _mapping(manifest.get("status")).get("completionTime"):
+        return False
+    phases = frozenset(trial.phase for trial in trials)
+    return bool(phases) and phases <= TERMINAL_TRIAL_PHASES
+
+
+def wants_waits(phases: Iterable[object]) -> bool:
+    """Whether the run may have to say what its trials wait for, by what their statuses say of
+    their phases: where one of them holds pods it says that they run.
+    """
+    return not any(phase in ACTIVE_TRIAL_PHASES for phase in phases)
 
 
 def _source(source: Mapping[str, Any]) -> S3Tasks | ConfigMapTasks | None:

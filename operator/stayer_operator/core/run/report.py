@@ -7,7 +7,7 @@ from stayer_evaluator.records.results import TrialResults
 from stayer_evaluator.records.run_results import TrialLine
 from stayer_evaluator.scoring.run import summarize
 from stayer_operator.api.run import RunSpec
-from stayer_operator.core.run.assess import Assessment
+from stayer_operator.core.run.assess import Assessment, attempt_key
 from stayer_operator.core.run.cells import AttemptKey
 from stayer_operator.core.run.census import Census
 from stayer_operator.core.run.expand import NO_MODEL
@@ -24,8 +24,9 @@ def run_report(
     """
     run = assessment.run
     planned = {key for cell in assessment.cells for key in cell.keys()}  # noqa: SIM118
-    keys = sorted(planned | census.current.keys())
-    lines = [_line(key, census.current.get(key), results) for key in keys]
+    current = {attempt_key(trial): trial for trial in census.current}
+    keys = sorted(planned | current.keys())
+    lines = [_line(key, current.get(key), results) for key in keys]
     return summarize(
         namespace=run.namespace,
         run=run.name,

@@ -70,12 +70,12 @@ def _numbers(assessment: Assessment, census: Census, judgement: Judgement) -> di
     counts["active"] = counts["admitted"] + counts["running"] + counts["draining"]
     done = counts["succeeded"] + counts["failed"] + counts["cancelled"]
     finished = counts["succeeded"] + counts["failed"]
-    resolved = sum(trial.resolved is True for trial in census.current.values())
+    resolved = sum(trial.resolved is True for trial in census.current)
     return {
         "trials": {"total": census.planned, **counts},
         "trialsSummary": f"{done}/{census.planned}",
         "resolvedRate": f"{resolved / finished:.2f}" if finished else None,
-        "regressions": sum(trial.regressions for trial in census.current.values()),
+        "regressions": sum(trial.regressions for trial in census.current),
     }
 
 

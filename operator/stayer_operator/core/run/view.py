@@ -7,6 +7,7 @@ from typing import Any
 from stayer_evaluator.records.outcomes import TrialKind
 from stayer_evaluator.records.results import TrialResults
 from stayer_operator.api.conditions import Reason, TrialPhase
+from stayer_operator.core.run.cells import Coordinates, coordinates
 from stayer_operator.core.run.settings import RunSettings
 
 
@@ -33,8 +34,13 @@ class TrialSummary:
     message: str = ""
     regressions: int = 0
     waits_for: str = ""  # reason from the latest admission, or of its own condition
-    waits_message: str = ""
+    waits_message: str = ""  # both only where `needs.wants_waits` says so
     results: str = ""  # key of its results.json
+    cell: Coordinates = field(init=False, repr=False, compare=False)  # kept: asked in every plan
+
+    def __post_init__(self) -> None:
+        cell = coordinates(self.task, self.agent, self.model, self.loop)
+        object.__setattr__(self, "cell", cell)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
