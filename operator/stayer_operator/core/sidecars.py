@@ -29,6 +29,14 @@ def sidecar_of(pod: PodView) -> ContainerView | None:
     return None
 
 
+def has_ended(pod: PodView) -> bool:
+    """The sidecar has ended, now or in the life before this one."""
+    for container in pod.containers:
+        if container.name in SIDECARS:
+            return container.end is not None or container.last_end is not None
+    return False
+
+
 def sidecar_message(pod: PodView, *kinds: str) -> TerminationMessage | None:
     """The newest termination message of the sidecar of one of these kinds; None when there is
     none that can be read. Only the sidecar can write it: the task container does not see the file.
@@ -46,7 +54,7 @@ def _messages(pod: PodView) -> Iterator[TerminationMessage]:
             yield message
 
 
-@lru_cache(maxsize=1024)  # asked for by several rules of every pass over its trial
+@lru_cache(maxsize=128)  # read again in a few passes that come soon; 1.4 kB each
 def _parse_message(text: str) -> TerminationMessage | None:
     try:
         return TerminationMessage.model_validate_json(text)

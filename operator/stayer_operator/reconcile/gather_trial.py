@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import pydantic
 
-from stayer_evaluator.records.outcomes import Role
+from stayer_evaluator.records.outcomes import Role, TrialKind
 from stayer_evaluator.records.queue import EndEntry, EpisodeCursor, SnapshotEntry
 from stayer_evaluator.records.results import TrialResults
 from stayer_evaluator.storage.dense import dense_length
@@ -16,7 +16,7 @@ from stayer_evaluator.storage.layout import TrialKeys
 from stayer_evaluator.storage.queue import QueueReader
 from stayer_evaluator.storage.store import ObjectMissing, StoreError
 from stayer_operator.api import names
-from stayer_operator.core.observed import NodeView, ObjectKey, PodView, TrialObject
+from stayer_operator.core.observed import NodeView, ObjectKey, PodView, RunObject, TrialObject
 from stayer_operator.core.pods.settings import PodSettings
 from stayer_operator.core.run.needs import RunIntent, run_intent
 from stayer_operator.core.trial.evidence import Need, needs
@@ -27,10 +27,12 @@ from stayer_operator.core.trial.view import QueueFact, ResultsFact, RoleView, Tr
 from stayer_operator.ports import Evidence, Observed, Telemetry
 from stayer_operator.reconcile.ledger import Ledger, ParsedTrial, TrialNotes
 
+INTENTS = 16  # runs whose intents are kept: few go on at once
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialGathering:
-    """Where views of trials come from."""
+    """Where views of trials come from. `intents`: of runs, as their newest sights have them."""
 
     observed: Observed
     evidence: Evidence
@@ -38,6 +40,7 @@ class TrialGathering:
     ledger: Ledger
     pod_settings: PodSettings
     settings: TrialSettings
+    intents: dict[str, tuple[RunObject, RunIntent]] = field(default_factory=dict)
 
     async def gather(self, trial: TrialObject, admitted: bool, now: float) -> TrialView:
         """The view of a Trial. Raises StoreError when evidence is needed and cannot be read."""
@@ -48,28 +51,32 @@ class TrialGathering:
 
     def look(self, trial: TrialObject, admitted: bool, now: float) -> TrialView:
         """What memory alone shows."""
-        parsed = _parse(trial, self.ledger.find(trial.uid))
+        name, uid, key = trial.name, trial.uid, trial.key
+        notes = self.ledger.find(uid)
+        parsed = _parse(trial, notes)
         spec, status = parsed.spec, parsed.status
-        notes = self.ledger.meet(trial.uid, status, self.observed.witnessed(trial.uid))
-        pods = [pod for pod in self.observed.pods(trial.key) if pod.owner_uid == trial.uid]
-        notes.parsed = parsed if pods else None
-        roles = {
-            role: _role_view(trial.name, role, status.incarnation(role), pods, notes)
-            for role in spec.roles
-        }
+        if notes is None:
+            notes = self.ledger.meet(uid, status, self.observed.witnessed(uid))
+        pods = [pod for pod in self.observed.pods(key) if pod.owner_uid == uid]
+        notes.parsed = parsed if pods or admitted else None
+        agent = None
+        if spec.kind is not TrialKind.INVENTORY:
+            agent = _role_view(name, Role.AGENT, status.agent_incarnation, pods, notes)
         return TrialView(
             trial=trial,
             spec=spec,
             status=status,
             run=self._intent(trial),
             admitted=admitted,
-            agent=roles.get(Role.AGENT),
-            adjudicator=roles[Role.ADJUDICATOR],
+            agent=agent,
+            adjudicator=_role_view(
+                name, Role.ADJUDICATOR, status.adjudicator_incarnation, pods, notes
+            ),
             now=now,
             pod_settings=self.pod_settings,
             settings=self.settings,
             nodes=self._nodes(pods),
-            progress=self.observed.progress(trial.key),
+            progress=self.observed.progress(key),
             written_at=notes.written_at,
             swept_at=notes.swept_at,
         )
@@ -78,12 +85,22 @@ class TrialGathering:
         run = self.observed.run(trial.run_key)
         if run is None or run.uid != trial.run_uid:
             return None
-        return run_intent(run.manifest)
+        known = self.intents.get(run.uid)
+        if known is not None and known[0] is run:
+            return known[1]
+        if len(self.intents) >= INTENTS:
+            self.intents.clear()
+        intent = run_intent(run.manifest)
+        self.intents[run.uid] = (run, intent)
+        return intent
 
     def _nodes(self, pods: Iterable[PodView]) -> dict[str, NodeView]:
         """Nodes matter only to pods that are being deleted."""
-        found = (self.observed.node(pod.node) for pod in pods if pod.deletion is not None)
-        return {node.name: node for node in found if node is not None}
+        nodes = {}
+        for pod in pods:
+            if pod.deletion is not None and (node := self.observed.node(pod.node)) is not None:
+                nodes[node.name] = node
+        return nodes
 
     async def _read(self, view: TrialView, wanted: frozenset[Need]) -> TrialView:
         keys = TrialKeys(view.spec.prefix)
@@ -145,18 +162,21 @@ def _role_view(
     trial: str, role: Role, recorded: int, pods: Sequence[PodView], notes: TrialNotes
 ) -> RoleView:
     mine = [pod for pod in pods if pod.role is role]
-    # A pod of a later incarnation proves a status that our copy does not show yet.
-    incarnation = max([recorded, *(pod.incarnation for pod in mine)])
-    name = names.pod_name(trial, role, incarnation)
-    current = next((pod for pod in mine if pod.name == name), None)
-    if current is not None:
+    incarnation, current = recorded, None
+    for pod in mine:
+        # A pod of a later incarnation proves a status that our copy does not show yet.
+        if pod.incarnation >= incarnation:
+            incarnation, current = pod.incarnation, pod
+    name = names.pod_name(trial, role, incarnation) if current is None else current.name
+    seen = notes.seen.get(name)
+    if current is not None and seen is not current:
         _remember(notes, role, current)
     return RoleView(
         role=role,
         incarnation=incarnation,
         pod=current,
-        last_seen=notes.seen.get(name) if current is None else None,
-        older=tuple(pod for pod in mine if pod.name != name),
+        last_seen=seen if current is None else None,
+        older=tuple([pod for pod in mine if pod is not current]) if mine else (),
         posted_at=notes.posted.get(name),
         tried_at=notes.tried.get(name),
         may_exist=incarnation <= notes.floor[role],

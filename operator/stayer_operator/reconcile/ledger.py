@@ -35,7 +35,7 @@ class TrialNotes:
     seen: dict[str, PodView] = field(default_factory=dict)
     written_at: float | None = None
     trouble: tuple[str, str] | None = None  # reason and message: why its pods are not created
-    parsed: ParsedTrial | None = None  # while it has pods: it is looked at often then
+    parsed: ParsedTrial | None = None  # while it has pods or is to have them: it is read often then
     swept_at: float | None = None  # when this process last deleted its pods, all at once
 
 

@@ -237,7 +237,7 @@ def done(view: TrialView, action: Any) -> TrialView:
     if isinstance(action, CreatePod):
         role = role_of(view, action)
         pod = replace(young_pod(role.role, role.incarnation), created=view.now)
-        return with_role(view, replace(role, pod=pod, posted_at=view.now))
+        return with_role(view, role._replace(pod=pod, posted_at=view.now))
     if isinstance(action, PutObject):
         if action.key == TrialKeys(view.spec.prefix).results:
             return replace(view, results=ResultsFact(found=make_results(valid=False)))
@@ -258,8 +258,8 @@ def without_pods(role: RoleView, action: DeletePod | DeletePods) -> RoleView:
 
     older = tuple(pod for pod in role.older if not goes(pod.uid))
     if role.pod is not None and goes(role.pod.uid):
-        return replace(role, pod=None, last_seen=role.pod, older=older)
-    return replace(role, older=older)
+        return role._replace(pod=None, last_seen=role.pod, older=older)
+    return role._replace(older=older)
 
 
 def with_role(view: TrialView, role: RoleView) -> TrialView:

@@ -73,7 +73,7 @@ def test_what_is_no_news_changes_no_plan(data: st.DataObject, view: TrialView) -
         if role is not None and role.pod is not None:
             pod = data.draw(further(role.pod))
             assert not is_news(role.pod, pod)
-            later = replace(later, **{name: replace(role, pod=pod)})
+            later = replace(later, **{name: role._replace(pod=pod)})
 
     assert plan_trial(later) == plan_trial(view)
 

@@ -78,7 +78,7 @@ def test_grader_that_the_candidate_brings_down_uses_up_no_retry() -> None:
     view = pair("at work", "out of memory", SPENT, results=MISSING)
     last = replace(
         view,
-        adjudicator=replace(view.adjudicator, incarnation=TrialSettings().adjudicator_lives),
+        adjudicator=view.adjudicator._replace(incarnation=TrialSettings().adjudicator_lives),
     )
 
     written = plan_trial(view).plan.status

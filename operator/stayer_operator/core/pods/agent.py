@@ -8,38 +8,42 @@ restore         the last snapshot, where there is one; not in a first incarnatio
 task            the runner, waiting for jobs
 """
 
+from functools import lru_cache
 from typing import Any
 
 from stayer_evaluator.records import places
 from stayer_evaluator.records.outcomes import Role
 from stayer_operator.core.pods import containers, volumes
-from stayer_operator.core.pods.pod import build_pod
+from stayer_operator.core.pods.pod import FRAMES, build_pod, shared_spec
 from stayer_operator.core.pods.settings import PodSettings
+from stayer_operator.core.pods.traits import Traits
 from stayer_operator.core.trial.spec import TrialIdentity, TrialSpec
 
 
 def build_agent_pod(
     settings: PodSettings, identity: TrialIdentity, spec: TrialSpec, incarnation: int
 ) -> dict[str, Any]:
-    """Manifest of the agent pod of that incarnation."""
-    template = spec.template(Role.AGENT)
-    return build_pod(
+    """Manifest of the agent pod of that incarnation. Never change it: others share its parts."""
+    shared = _shared(settings, Traits.of(spec, Role.AGENT), incarnation > 1)
+    return build_pod(shared, identity, spec, Role.AGENT, incarnation)
+
+
+@lru_cache(maxsize=FRAMES)
+def _shared(settings: PodSettings, traits: Traits, resumes: bool) -> dict[str, Any]:
+    return shared_spec(
         settings,
-        identity,
-        spec,
-        Role.AGENT,
-        incarnation,
+        traits,
+        grace_seconds=settings.grace_seconds,
         volumes=volumes.pair_volumes(settings),
         init_containers=[
-            containers.seed_container(settings, spec),
+            containers.seed_container(settings, traits),
             _initial_commit(settings),
-            _recorder(settings, identity, spec, incarnation),
-            *([_restore(settings)] if incarnation > 1 else []),
+            _recorder(settings, traits),
+            *([_restore(settings)] if resumes else []),
         ],
         task=containers.task_container(
             settings,
-            spec,
-            template,
+            traits,
             [
                 volumes.read(volumes.RUNNER),
                 volumes.read(volumes.JOBS),
@@ -75,14 +79,12 @@ def _restore(settings: PodSettings) -> containers.Container:
     )
 
 
-def _recorder(
-    settings: PodSettings, identity: TrialIdentity, spec: TrialSpec, incarnation: int
-) -> containers.Container:
+def _recorder(settings: PodSettings, traits: Traits) -> containers.Container:
     recorder = containers.sidecar(
         settings,
+        traits,
         containers.RECORDER,
         "stayer_evaluator.episode",
-        containers.sidecar_environment(settings, spec, identity.name, Role.AGENT, incarnation),
         [
             volumes.write(volumes.JOBS),
             volumes.read(volumes.OUT),

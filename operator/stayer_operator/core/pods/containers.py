@@ -9,6 +9,7 @@ from stayer_evaluator.records.outcomes import Role
 from stayer_operator.core.pods import volumes
 from stayer_operator.core.pods.quantities import merge_resources
 from stayer_operator.core.pods.settings import PodSettings
+from stayer_operator.core.pods.traits import Traits
 from stayer_operator.core.pods.volumes import Mount
 from stayer_operator.core.trial.spec import TrialSpec
 
@@ -22,6 +23,8 @@ RECORDER = "recorder"
 ADJUDICATOR = "adjudicator"
 COPY_RUNNER = "copy-runner"
 SIDECARS = (RECORDER, ADJUDICATOR)
+
+OF_THE_TASK = "(of the task)"  # in place of the image, where trials of a run differ in it
 
 # The runner becomes other users, ends their processes, wipes what they leave (a sticky directory
 # needs FOWNER). All are in Pod Security's baseline.
@@ -43,38 +46,34 @@ READ_CAPABILITIES = ("DAC_OVERRIDE",)
 
 
 def task_container(
-    settings: PodSettings,
-    spec: TrialSpec,
-    template: Mapping[str, Any],
-    mounts: Sequence[Mount],
-    *,
-    read_only_root: bool,
+    settings: PodSettings, traits: Traits, mounts: Sequence[Mount], *, read_only_root: bool
 ) -> Container:
     """The untrusted one: the task's image under our runner as PID 1."""
     return {
         "name": TASK,
-        "image": spec.image,
-        "imagePullPolicy": spec.pull_policy,
+        "image": OF_THE_TASK,
+        "imagePullPolicy": traits.pull_policy,
         "command": [places.RUNNER, "serve"],
         "workingDir": "/",
-        "resources": task_resources(settings, template),
+        "resources": task_resources(settings, traits),
         "securityContext": _security(RUNNER_CAPABILITIES, read_only_root=read_only_root),
         "volumeMounts": list(mounts),
     }
 
 
-def task_resources(settings: PodSettings, template: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+def task_resources(settings: PodSettings, traits: Traits) -> dict[str, dict[str, str]]:
     """Requests and limits of the task container: the run's template over our defaults."""
-    return merge_resources(settings.task_resources, template.get("resources") or {})
+    wanted = traits.read_template().get("resources") or {}
+    return merge_resources(settings.task_resources, wanted)
 
 
-def seed_container(settings: PodSettings, spec: TrialSpec) -> Container:
+def seed_container(settings: PodSettings, traits: Traits) -> Container:
     """Copies the image's /workspace into the shared volume."""
     seed = [places.RUNNER, "seed", "--from", places.WORKSPACE, "--to", places.SEED]
     return {
         "name": SEED,
-        "image": spec.image,
-        "imagePullPolicy": spec.pull_policy,
+        "image": OF_THE_TASK,
+        "imagePullPolicy": traits.pull_policy,
         "command": [*seed, "--uid", str(places.AGENT_UID)],
         "workingDir": "/",
         "resources": settings.sidecar_resources,
@@ -116,9 +115,9 @@ def evaluator_init(
 
 def sidecar(
     settings: PodSettings,
+    traits: Traits,
     name: str,
     module: str,
-    env: Mapping[str, str],
     mounts: Sequence[Mount],
     capabilities: Sequence[str],
 ) -> Container:
@@ -129,7 +128,7 @@ def sidecar(
         "imagePullPolicy": settings.our_pull_policy,
         "command": ["/bin/sh", "-c", HEAR_SIGTERM, name, "python3", "-m", module],
         "restartPolicy": "Always",
-        "env": [{"name": key, "value": value} for key, value in env.items()],
+        "env": _environment(_shared_environment(settings, traits)),
         "resources": settings.sidecar_resources,
         "securityContext": _security(capabilities, read_only_root=True),
         "startupProbe": {
@@ -144,22 +143,44 @@ def sidecar(
     }
 
 
-def sidecar_environment(
-    settings: PodSettings, spec: TrialSpec, trial: str, role: Role, incarnation: int
-) -> dict[str, str]:
-    """What a sidecar is told; everything else it reads from `trial.json`."""
-    limits = task_resources(settings, spec.template(role))["limits"]
+def _shared_environment(settings: PodSettings, traits: Traits) -> dict[str, str]:
+    limits = task_resources(settings, traits)["limits"]
     return {
-        places.ENV_TRIAL: trial,
-        places.ENV_PREFIX: spec.prefix,
-        places.ENV_ROLE: role.value,
-        places.ENV_INCARNATION: str(incarnation),
-        places.ENV_TRIAL_SHA256: spec.document_sha256,
         places.ENV_RELAY_URL: settings.relay_url,
         places.ENV_PROGRESS_URL: settings.progress_url,
         places.ENV_MUST_FAIL: ",".join(settings.must_fail),
         places.ENV_LIMITS: json.dumps(limits, sort_keys=True, separators=(",", ":")),
     }
+
+
+def own_environment(
+    spec: TrialSpec, trial: str, role: Role, incarnation: int
+) -> list[dict[str, str]]:
+    """What the sidecar of this pod alone is told; everything else it reads from `trial.json`."""
+    return _environment(
+        {
+            places.ENV_TRIAL: trial,
+            places.ENV_PREFIX: spec.prefix,
+            places.ENV_ROLE: role.value,
+            places.ENV_INCARNATION: str(incarnation),
+            places.ENV_TRIAL_SHA256: spec.document_sha256,
+        }
+    )
+
+
+def own_container(
+    shared: Container, spec: TrialSpec, environment: Sequence[dict[str, str]]
+) -> Container:
+    """The container in the pod of one trial."""
+    if shared["image"] is OF_THE_TASK:
+        return {**shared, "image": spec.image}
+    if "env" in shared:
+        return {**shared, "env": [*environment, *shared["env"]]}
+    return shared
+
+
+def _environment(variables: Mapping[str, str]) -> list[dict[str, str]]:
+    return [{"name": name, "value": value} for name, value in variables.items()]
 
 
 def _security(capabilities: Sequence[str], *, read_only_root: bool) -> dict[str, Any]:

@@ -1,13 +1,19 @@
 """The frame of a trial pod: identity, isolation, placement."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from stayer_evaluator.records.outcomes import Role
 from stayer_operator.api import names
-from stayer_operator.core.pods.containers import Container, copy_runner_container
+from stayer_operator.core.pods.containers import (
+    Container,
+    copy_runner_container,
+    own_container,
+    own_environment,
+)
 from stayer_operator.core.pods.settings import PodSettings
+from stayer_operator.core.pods.traits import Traits
 from stayer_operator.core.pods.volumes import Volume
 from stayer_operator.core.trial.spec import TrialIdentity, TrialSpec
 
@@ -17,22 +23,43 @@ DO_NOT_DISRUPT = {
     "karpenter.sh/do-not-disrupt": "true",
 }
 
+FRAMES = 16  # of shared specs that are kept for each role; a run has one, 5 kB
+
 _HOST = re.compile(r"^https?://(\[[^\]]+\]|[^:/]+)")
 
 
-def build_pod(
+def shared_spec(
     settings: PodSettings,
-    identity: TrialIdentity,
-    spec: TrialSpec,
-    role: Role,
-    incarnation: int,
+    traits: Traits,
     *,
+    grace_seconds: int,
     volumes: Sequence[Volume],
     init_containers: Sequence[Container],
     task: Container,
 ) -> dict[str, Any]:
-    """A whole pod manifest from its containers and volumes."""
+    """The spec of all pods that have these traits, without what is each trial's own."""
     copy = [copy_runner_container(settings)] if settings.runner_delivery == "init-copy" else []
+    return {
+        "restartPolicy": "Never",
+        "serviceAccountName": settings.service_account,
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "terminationGracePeriodSeconds": grace_seconds,
+        "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
+        **_user_namespace(settings, traits),
+        **_network(settings, traits),
+        **_placement(settings, traits),
+        "volumes": list(volumes),
+        "initContainers": [*copy, *init_containers],
+        "containers": [task],
+    }
+
+
+def build_pod(
+    shared: dict[str, Any], identity: TrialIdentity, spec: TrialSpec, role: Role, incarnation: int
+) -> dict[str, Any]:
+    """The manifest of one trial's pod from the spec that it shares with others."""
+    told = own_environment(spec, identity.name, role, incarnation)
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -53,34 +80,21 @@ def build_pod(
             ],
         },
         "spec": {
-            "restartPolicy": "Never",
-            "serviceAccountName": settings.service_account,
-            "automountServiceAccountToken": False,
-            "enableServiceLinks": False,
-            "terminationGracePeriodSeconds": _grace(settings, role),
-            "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
-            **_user_namespace(settings, spec),
-            **_network(settings, spec),
-            **_placement(settings, spec, spec.template(role)),
-            "volumes": list(volumes),
-            "initContainers": [*copy, *init_containers],
-            "containers": [task],
+            **shared,
+            "initContainers": [own_container(c, spec, told) for c in shared["initContainers"]],
+            "containers": [own_container(c, spec, told) for c in shared["containers"]],
         },
     }
 
 
-def _grace(settings: PodSettings, role: Role) -> int:
-    return settings.grace_seconds if role is Role.AGENT else settings.adjudicator_grace_seconds
-
-
-def _user_namespace(settings: PodSettings, spec: TrialSpec) -> dict[str, Any]:
-    wanted = spec.user_namespaces == "required" or (
-        spec.user_namespaces == "preferred" and settings.user_namespaces_found
+def _user_namespace(settings: PodSettings, traits: Traits) -> dict[str, Any]:
+    wanted = traits.user_namespaces == "required" or (
+        traits.user_namespaces == "preferred" and settings.user_namespaces_found
     )
     return {"hostUsers": False} if wanted else {}
 
 
-def _network(settings: PodSettings, spec: TrialSpec) -> dict[str, Any]:
+def _network(settings: PodSettings, traits: Traits) -> dict[str, Any]:
     """No DNS unless the network is open; our Services are known by address all the same."""
     aliases: dict[str, set[str]] = {}
     services = (
@@ -92,27 +106,26 @@ def _network(settings: PodSettings, spec: TrialSpec) -> dict[str, Any]:
         if address and host and host[1] != address:
             aliases.setdefault(address, set()).add(host[1])
     network: dict[str, Any] = {
-        "dnsPolicy": "ClusterFirst" if spec.network == "open" else "None",
+        "dnsPolicy": "ClusterFirst" if traits.network == "open" else "None",
         "hostAliases": [
             {"ip": address, "hostnames": sorted(hosts)} for address, hosts in aliases.items()
         ],
     }
-    if spec.network != "open":
+    if traits.network != "open":
         # At least one nameserver is obligatory; nothing listens at this one.
         network["dnsConfig"] = {"nameservers": ["127.0.0.1"]}
     return network
 
 
-def _placement(
-    settings: PodSettings, spec: TrialSpec, template: Mapping[str, Any]
-) -> dict[str, Any]:
+def _placement(settings: PodSettings, traits: Traits) -> dict[str, Any]:
+    template = traits.read_template()
     placement: dict[str, Any] = {
         name: template[name]
         for name in ("nodeSelector", "tolerations", "runtimeClassName")
         if template.get(name)
     }
-    if spec.pull_secrets:
-        placement["imagePullSecrets"] = [{"name": name} for name in spec.pull_secrets]
+    if traits.pull_secrets:
+        placement["imagePullSecrets"] = [{"name": name} for name in traits.pull_secrets]
     if settings.priority_class:
         placement["priorityClassName"] = settings.priority_class
     return placement

@@ -63,3 +63,7 @@ class PodSettings:
     task_resources: Resources = field(default_factory=_task_resources)
     sidecar_resources: Resources = field(default_factory=_sidecar_resources)
     volumes: VolumeLimits = field(default_factory=VolumeLimits)
+
+    def __hash__(self) -> int:
+        """Settings are a key of what is built from them; few differ in anything but these."""
+        return hash((self.evaluator_image, self.runner_image, self.relay_url))

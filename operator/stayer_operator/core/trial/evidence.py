@@ -8,9 +8,9 @@ from stayer_operator.api.conditions import TrialCondition
 from stayer_operator.core import failures
 from stayer_operator.core.failures import Cause, Fault, PodEnd
 from stayer_operator.core.observed import PodView
-from stayer_operator.core.sidecars import Refusal, refusal, sidecar_message
+from stayer_operator.core.sidecars import Refusal, has_ended, refusal, sidecar_message
 from stayer_operator.core.trial import gang
-from stayer_operator.core.trial.view import Life, RoleView, TrialView, asked_once
+from stayer_operator.core.trial.view import LIVE, OVER, UNKNOWN, RoleView, TrialView, asked_once
 
 
 class Need(StrEnum):
@@ -25,18 +25,21 @@ def needs(view: TrialView) -> frozenset[Need]:
     """What gather has to read besides memory. Empty for everything that goes well: the sidecars'
     termination messages tell it. Ending and cancelling never wait for the store.
     """
-    if _is_settled(view) or results_hint(view) is not None:
-        return frozenset()
+    if _is_settled(view) or results_hint(view) is not None or not _is_in_trouble(view):
+        return _NOTHING
     wanted = set()
-    if view.results is None and _is_in_trouble(view):
+    if view.results is None:
         wanted.add(Need.RESULTS)
     if view.queue is None and any(_left_the_queue(view, role) for role, _ in failed_roles(view)):
         wanted.add(Need.QUEUE)
     return frozenset(wanted)
 
 
+_NOTHING: frozenset[Need] = frozenset()
+
+
 def _left_the_queue(view: TrialView, role: RoleView) -> bool:
-    return role.role is Role.AGENT and view.life(role) is not Life.LIVE
+    return role.role is Role.AGENT and view.life(role) is not LIVE
 
 
 def _is_settled(view: TrialView) -> bool:
@@ -61,8 +64,22 @@ def _is_in_trouble(view: TrialView) -> bool:
 
 
 @asked_once
+def _has_word(view: TrialView) -> bool:
+    """A sidecar has ended: before that it has said nothing, most of a trial's life."""
+    for role in view.roles:
+        pod, gone = role.pod, role.last_seen
+        if (pod is not None and has_ended(pod)) or (gone is not None and has_ended(gone)):
+            return True
+        if role.older and any(map(has_ended, role.older)):
+            return True
+    return False
+
+
+@asked_once
 def results_hint(view: TrialView) -> TerminationMessage | None:
     """The adjudicator says that `results.json` is there, and what is in it."""
+    if not _has_word(view):
+        return None
     for pod in _sightings(view.adjudicator):
         message = sidecar_message(pod, "results")
         if message is not None and (message.valid is not None or message.accepted is not None):
@@ -73,6 +90,8 @@ def results_hint(view: TrialView) -> TerminationMessage | None:
 @asked_once
 def end_hint(view: TrialView) -> TerminationMessage | None:
     """The recorder says that the queue has its `end` entry."""
+    if not _has_word(view):
+        return None
     for pod in _sightings(view.agent) if view.agent else ():
         if (message := sidecar_message(pod, "end")) is not None:
             return message
@@ -88,6 +107,8 @@ def _sightings(role: RoleView) -> tuple[PodView, ...]:
 @asked_once
 def refused(view: TrialView) -> Refusal | None:
     """A sidecar of a current pod will not work without the isolation that it must prove."""
+    if not _has_word(view):
+        return None
     for role in view.needed:
         pod = role.pod or role.last_seen
         if pod is not None and (found := refusal(pod)) is not None:
@@ -98,25 +119,26 @@ def refused(view: TrialView) -> Refusal | None:
 @asked_once
 def failed_roles(view: TrialView) -> tuple[tuple[RoleView, PodEnd], ...]:
     """Roles whose pod must be replaced, or whose end be recorded, and why; agent first."""
-    said = {Role.AGENT: end_hint(view), Role.ADJUDICATOR: results_hint(view)}
-    failed = []
-    for role in view.needed:
-        end = _failure(view, role)
-        if end is not None and said[role.role] is None:
-            failed.append((role, end))
-    return tuple(failed)
+    failed = [(role, end) for role in view.needed if (end := _failure(view, role)) is not None]
+    return tuple([(role, end) for role, end in failed if _hint(view, role) is None])
+
+
+def _hint(view: TrialView, role: RoleView) -> TerminationMessage | None:
+    return end_hint(view) if role.role is Role.AGENT else results_hint(view)
 
 
 def _failure(view: TrialView, role: RoleView) -> PodEnd | None:
     life = view.life(role)
-    if life is Life.OVER:
+    if life is OVER:
         return view.end_of(role)
-    if life is Life.UNKNOWN and view.status.holds(TrialCondition.RUNNING):
+    if life is UNKNOWN and TrialCondition.RUNNING in view.held:
         # It ran before this process came, and it is not there.
         return view.end_of(role)
     if role.pod is None or role.pod.deletion is not None:
         return None
-    broken = failures.broken_sidecar(role.pod, view.settings.sidecar_restarts)
+    broken = None
+    if _has_word(view):
+        broken = failures.broken_sidecar(role.pod, view.settings.sidecar_restarts)
     return broken or _stuck(view, role)
 
 
@@ -147,13 +169,16 @@ def working_limit(view: TrialView, role: RoleView) -> float | None:
     return None
 
 
+@asked_once
 def drain_limit(view: TrialView) -> float | None:
     """When a trial whose agent has ended is given up; the adjudicator's own limit comes first.
     Waiting for a pod, after a suspension for instance, is not draining.
     """
-    ended, pod = view.status.condition(TrialCondition.AGENT_ENDED), view.adjudicator.pod
-    if ended is None or not ended.holds or pod is None:
+    pod = view.adjudicator.pod
+    if TrialCondition.AGENT_ENDED not in view.held or pod is None:
         return None
+    ended = view.status.condition(TrialCondition.AGENT_ENDED)
+    assert ended is not None, "it is held"
     return max(ended.since, pod.created) + _drain(view)
 
 

@@ -1,13 +1,12 @@
 """Does a pair start together? Deadlines for pods that hold resources and do not work yet."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from stayer_operator.core import failures
-from stayer_operator.core.trial.view import Life, RoleView, TrialView, asked_once
+from stayer_operator.core.trial.view import LIVE, NEW, UNKNOWN, RoleView, TrialView, asked_once
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GangVerdict:
+class GangVerdict(NamedTuple):
     """What the deadlines say. `deadline` is the next one, None when none is running."""
 
     is_half: bool = False  # one pod has had a node for too long, the other has none
@@ -15,6 +14,9 @@ class GangVerdict:
     is_late_start: bool = False  # all have nodes, and not all run
     deadline: float | None = None
     trouble: str = ""
+
+
+_NO_DEADLINE = GangVerdict()
 
 
 @asked_once
@@ -28,24 +30,25 @@ def verdict(view: TrialView) -> GangVerdict:
     if len(with_node) == len(pods):
         return _starting(view, roles, max(with_node))
     if with_node:
-        newest = max(pod.created for pod in pods)
+        newest = max([pod.created for pod in pods])
         return _half(view, max(newest, *with_node))
     return _unscheduled(view, roles)
 
 
 def _is_judged(view: TrialView, role: RoleView) -> bool:
-    return view.life(role) is Life.LIVE and role.pod is not None and role.pod.deletion is None
+    pod = role.pod
+    return pod is not None and pod.deletion is None and view.life(role) is LIVE
 
 
 def _half_alone(view: TrialView, roles: list[RoleView]) -> GangVerdict:
     """One has a node, the other's pod cannot even be created, for instance by a quota."""
-    missing = [role for role in view.needed if view.life(role) in (Life.NEW, Life.UNKNOWN)]
+    missing = [role for role in view.needed if view.life(role) in (NEW, UNKNOWN)]
     with_node = [
         since for role in roles if role.pod and (since := role.pod.scheduled_since) is not None
     ]
     tried = [role.tried_at for role in missing if role.tried_at is not None]
     if not with_node or not tried or len(roles) + len(missing) < len(view.needed):
-        return GangVerdict()
+        return _NO_DEADLINE
     return _half(view, max(*with_node, *tried))
 
 
@@ -72,7 +75,7 @@ def _unscheduled(view: TrialView, roles: list[RoleView]) -> GangVerdict:
 def _starting(view: TrialView, roles: list[RoleView], since: float) -> GangVerdict:
     late = [role for role in roles if not view.has_started(role)]
     if not late:
-        return GangVerdict()
+        return _NO_DEADLINE
     deadline = since + view.settings.starting
     if view.now < deadline:
         return GangVerdict(deadline=deadline)

@@ -5,10 +5,11 @@ they read deadlines, ends, troubles and whether the task container runs. What is
 be left out only because no rule and no admission reads it (a property test says so).
 """
 
+from operator import attrgetter
 from typing import Any
 
 from stayer_operator.core.failures import start_trouble
-from stayer_operator.core.observed import ContainerView, PodView
+from stayer_operator.core.observed import PodCondition, PodView
 from stayer_operator.core.pods.containers import SIDECARS, TASK
 
 _CONDITIONS = ("PodScheduled", "DisruptionTarget")
@@ -16,35 +17,43 @@ _CONDITIONS = ("PodScheduled", "DisruptionTarget")
 
 def is_news(old: PodView, new: PodView) -> bool:
     """The two sights of one pod differ in something that may decide."""
-    return _essence(old) != _essence(new)
-
-
-def _essence(pod: PodView) -> tuple[Any, ...]:
     return (
-        pod.uid,
-        pod.owner_uid,
-        pod.created,
-        pod.deletion,
-        pod.deletion_grace,
-        pod.node,
-        pod.phase,
-        pod.reason,
-        pod.message,
-        start_trouble(pod),
-        tuple(pod.condition(type_) for type_ in _CONDITIONS),
-        tuple(told for c in pod.containers if (told := _told_by(c)) is not None),
+        _facts(old) != _facts(new)
+        or start_trouble(old) != start_trouble(new)
+        or (old.conditions != new.conditions and _judged(old) != _judged(new))
+        or _told(old) != _told(new)
     )
 
 
-def _told_by(container: ContainerView) -> tuple[Any, ...] | None:
+_facts = attrgetter(
+    "uid",
+    "owner_uid",
+    "created",
+    "deletion",
+    "deletion_grace",
+    "node",
+    "phase",
+    "reason",
+    "message",
+)
+
+
+def _judged(pod: PodView) -> list[PodCondition | None]:
+    return [pod.condition(type_) for type_ in _CONDITIONS]
+
+
+def _told(pod: PodView) -> list[tuple[Any, ...]]:
     """Nothing of sidecars that have not ended yet, and of other init containers that wait, run or
     have ended well.
     """
-    state = container.state if container.name == TASK else ""
-    if container.name in (TASK, *SIDECARS):
-        ends = container.ends
-    else:
-        ends = tuple(end for end in container.ends if end.exit_code != 0)
-    if not state and not ends and not container.restarts:
-        return None
-    return (container.name, state, ends, container.restarts)
+    told: list[tuple[Any, ...]] = []
+    for container in pod.containers:
+        name, ends = container.name, container.ends
+        if name == TASK:
+            told.append((name, container.state, ends, container.restarts))
+            continue
+        if ends and name not in SIDECARS:
+            ends = tuple([end for end in ends if end.exit_code != 0])
+        if ends or container.restarts:
+            told.append((name, "", ends, container.restarts))
+    return told

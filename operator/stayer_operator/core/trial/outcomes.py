@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 from stayer_evaluator.records.outcomes import FailureMode, Role
@@ -31,7 +31,9 @@ from stayer_operator.core.trial.backoff import backoff
 from stayer_operator.core.trial.status import (
     COUNTS,
     MESSAGE_LIMIT,
+    Judgement,
     TrialStatus,
+    judge_all,
     render_trial_status,
 )
 from stayer_operator.core.trial.view import RoleView, TrialView
@@ -41,39 +43,51 @@ SOON = 0.0  # plan again at once: what was done shows in the store, where nobody
 
 def observed_status(view: TrialView) -> TrialStatus:
     """The recorded status, brought up to what can be seen now. Nothing here decides anything."""
-    status = _with_counts(view.status, view)
-    status = replace(
-        status,
-        observed_generation=view.trial.generation,
-        adjudicator_incarnation=view.adjudicator.incarnation,
-        agent_incarnation=view.agent.incarnation if view.agent else status.agent_incarnation,
-        adjudicator_pod=_newest(view.adjudicator, status.adjudicator_pod),
-        agent_pod=_newest(view.agent, status.agent_pod) if view.agent else None,
-    )
+    status, agent = view.status, view.agent
+    found: list[Judgement] = []
     if any(role.pod is not None for role in view.needed):
-        status = judge(view, status, TrialCondition.ADMITTED, True, Reason.PODS_CREATED)
+        found.append(_CREATED)
     if all(role.pod and role.pod.scheduled_since is not None for role in view.needed):
-        status = judge(view, status, TrialCondition.SCHEDULED, True, Reason.PODS_SCHEDULED)
+        found.append(_SCHEDULED)
+    started = status.start_time
     if all(view.is_running(role) for role in view.needed):
-        status = judge(view, status, TrialCondition.RUNNING, True, Reason.PODS_RUNNING)
-        status = replace(status, start_time=status.start_time or math.floor(view.now))
-    return status
+        found.append(_RUNNING)
+        started = started or math.floor(view.now)
+    return status._replace(
+        observed_generation=view.trial.generation,
+        conditions=judge_all(
+            status.conditions, found, now=view.now, generation=view.trial.generation
+        ),
+        adjudicator_incarnation=view.adjudicator.incarnation,
+        agent_incarnation=agent.incarnation if agent else status.agent_incarnation,
+        adjudicator_pod=_newest(view.adjudicator, status.adjudicator_pod),
+        agent_pod=_newest(agent, status.agent_pod) if agent else None,
+        start_time=started,
+        **_counts(view),
+    )
+
+
+_CREATED = Judgement(TrialCondition.ADMITTED, True, Reason.PODS_CREATED)
+_SCHEDULED = Judgement(TrialCondition.SCHEDULED, True, Reason.PODS_SCHEDULED)
+_RUNNING = Judgement(TrialCondition.RUNNING, True, Reason.PODS_RUNNING)
 
 
 def has_new_counts(view: TrialView) -> bool:
     """Progress reports tell a number that the status does not."""
-    return any(getattr(view.status, name) != value for name, value in _counts(view).items())
+    if view.progress is None:
+        return False
+    counts = zip(_counts_of(view.progress), _counts_of(view.status), strict=True)
+    return any(told is not None and told != known for told, known in counts)
 
 
-def _with_counts(status: TrialStatus, view: TrialView) -> TrialStatus:
-    told = _counts(view)
-    return replace(status, **told) if told else status
+_counts_of = attrgetter(*COUNTS)
 
 
 def _counts(view: TrialView) -> dict[str, Any]:
     if view.progress is None:
         return {}
-    return {name: value for name in COUNTS if (value := getattr(view.progress, name)) is not None}
+    told = zip(COUNTS, _counts_of(view.progress), strict=True)
+    return {name: value for name, value in told if value is not None}
 
 
 def _newest(role: RoleView, recorded: str | None) -> str | None:
@@ -104,8 +118,9 @@ def write_status(
     wake_after: float | None = None,
 ) -> Plan:
     """Actions, then this status, whole."""
-    message = status.message[:MESSAGE_LIMIT] if status.message else None
-    trial = view.trial
+    trial, message = view.trial, status.message
+    if message is not None and not 0 < len(message) <= MESSAGE_LIMIT:
+        status = status._replace(message=message[:MESSAGE_LIMIT] or None)
     return Plan(
         actions=tuple(actions),
         status=StatusWrite(
@@ -114,7 +129,7 @@ def write_status(
             name=trial.name,
             uid=trial.uid,
             resource_version=trial.resource_version,
-            status=render_trial_status(replace(status, message=message)),
+            status=render_trial_status(status),
         ),
         events=tuple(events),
         measurements=tuple(measurements),
@@ -135,17 +150,18 @@ def complete(
     them; cancelling sweeps them at once.
     """
     done = judge(view, status, TrialCondition.COMPLETE, True, reason, message)
-    done = replace(done, completion_time=math.floor(view.now), message=message or status.message)
+    done = done._replace(completion_time=math.floor(view.now), message=message or status.message)
+    phase = done.phase.value
     started = done.start_time if done.start_time is not None else view.trial.created
     warning = reason not in (Reason.RESULT_RECORDED, Reason.CANCELLED)
     event = Event(
         type="Warning" if warning else "Normal",
         reason=reason.value,
-        message=message or f"{done.phase.value}",
+        message=message or phase,
     )
     ended = TrialEnded(
         kind=view.spec.kind.value,
-        phase=done.phase.value,
+        phase=phase,
         failure_mode=done.failure_mode or FailureMode.NONE.value,
         seconds=max(0.0, view.now - started),
     )
@@ -168,7 +184,7 @@ def from_hint(view: TrialView, hint: TerminationMessage) -> Plan:
     if hint.rounds is not None:
         told["round"] = hint.rounds
     mode = hint.failure_mode.value if hint.failure_mode else status.failure_mode
-    status = replace(status, **told, failure_mode=mode or FailureMode.NONE.value)
+    status = status._replace(**told, failure_mode=mode or FailureMode.NONE.value)
     message = hint.message or "; ".join(hint.problems)
     return _recorded(view, status, hint.valid is not False, message)
 
@@ -178,8 +194,7 @@ def from_results(view: TrialView, results: TrialResults) -> Plan:
     status = observed_status(view)
     metrics = results.metrics
     if metrics is not None:
-        status = replace(
-            status,
+        status = status._replace(
             resolved=metrics.resolved,
             units_cleared=metrics.units_cleared,
             units_total=metrics.units_total,
@@ -187,8 +202,7 @@ def from_results(view: TrialView, results: TrialResults) -> Plan:
             recoveries=metrics.recoveries,
             round=metrics.rounds,
         )
-    status = replace(
-        status,
+    status = status._replace(
         failure_mode=results.failure_mode.value,
         snapshots_taken=results.snapshots_taken,
         snapshots_adjudicated=results.snapshots_adjudicated,
@@ -197,12 +211,12 @@ def from_results(view: TrialView, results: TrialResults) -> Plan:
 
 
 def _recorded(view: TrialView, status: TrialStatus, valid: bool, message: str) -> Plan:
-    status = replace(status, results=TrialKeys(view.spec.prefix).results)
+    status = status._replace(results=TrialKeys(view.spec.prefix).results)
     if view.agent is not None:
         status = judge(view, status, TrialCondition.AGENT_ENDED, True, Reason.AGENT_ENDED)
     if valid:
         return complete(view, status, Reason.RESULT_RECORDED, message)
-    status = replace(status, failure_mode=FailureMode.INFRA_ERROR.value)
+    status = status._replace(failure_mode=FailureMode.INFRA_ERROR.value)
     return complete(view, status, _why_invalid(view), message or "no valid result")
 
 
@@ -221,7 +235,7 @@ def give_up(view: TrialView, reason: Reason, message: str) -> Plan:
 
     Conditional: if `results.json` is there by now, the plan ends there and the next one reads it.
     """
-    status = replace(observed_status(view), failure_mode=FailureMode.INFRA_ERROR.value)
+    status = observed_status(view)._replace(failure_mode=FailureMode.INFRA_ERROR.value)
     keys, spec, trial = TrialKeys(view.spec.prefix), view.spec, view.trial
     results = TrialResults(
         kind=spec.kind,
@@ -247,7 +261,7 @@ def give_up(view: TrialView, reason: Reason, message: str) -> Plan:
         ended=math.floor(view.now),
     )
     put = PutObject(key=keys.results, data=results.to_bytes(), mode="create")
-    return complete(view, replace(status, results=keys.results), reason, message, actions=[put])
+    return complete(view, status._replace(results=keys.results), reason, message, actions=[put])
 
 
 def end_entry(view: TrialView, end: PodEnd) -> Plan:
@@ -281,8 +295,7 @@ def replace_pod(view: TrialView, role: RoleView, end: PodEnd, *, counted: bool =
         view.settings.replace_backoff_limit,
     )
     message = f"{view.pod_name(role)}: {end.message}"
-    status = replace(
-        next_incarnation(status, role.role),
+    status = next_incarnation(status, role.role)._replace(
         infra_restarts=count,
         not_before=_later(view, wait),
         message=message,
@@ -309,7 +322,7 @@ def release(
     for type_ in (TrialCondition.SCHEDULED, TrialCondition.RUNNING):
         if status.condition(type_) is not None:
             status = judge(view, status, type_, False, reason, message)
-    status = replace(status, not_before=_later(view, wait), message=message)
+    status = status._replace(not_before=_later(view, wait), message=message)
     warning = reason is not Reason.RUN_SUSPENDED
     event = Event(type="Warning" if warning else "Normal", reason=reason.value, message=message)
     return write_status(view, status, events=[event])
@@ -318,8 +331,8 @@ def release(
 def next_incarnation(status: TrialStatus, role: Role) -> TrialStatus:
     """The status with the role's next incarnation."""
     if role is Role.AGENT:
-        return replace(status, agent_incarnation=status.agent_incarnation + 1)
-    return replace(status, adjudicator_incarnation=status.adjudicator_incarnation + 1)
+        return status._replace(agent_incarnation=status.agent_incarnation + 1)
+    return status._replace(adjudicator_incarnation=status.adjudicator_incarnation + 1)
 
 
 def _later(view: TrialView, wait: float) -> float | None:

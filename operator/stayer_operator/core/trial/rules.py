@@ -25,7 +25,7 @@ from stayer_operator.core.pods.adjudicator import build_adjudicator_pod
 from stayer_operator.core.pods.agent import build_agent_pod
 from stayer_operator.core.trial import evidence, gang, outcomes
 from stayer_operator.core.trial.backoff import backoff
-from stayer_operator.core.trial.view import Life, RoleView, TrialView
+from stayer_operator.core.trial.view import NEW, OVER, UNKNOWN, RoleView, TrialView
 
 _UNFINISHED = (
     TrialPhase.PENDING,
@@ -81,7 +81,7 @@ def cancelled(view: TrialView) -> Plan | None:
     if view.run is None or not view.run.cancel:
         return None
     status = outcomes.observed_status(view)
-    status = replace(status, failure_mode=FailureMode.CANCELLED.value)
+    status = status._replace(failure_mode=FailureMode.CANCELLED.value)
     return outcomes.complete(
         view, status, Reason.CANCELLED, "the run was cancelled", actions=outcomes.sweep(view)
     )
@@ -107,7 +107,7 @@ def superseded(view: TrialView) -> Plan | None:
     The pods of a suspended run keep their own grace, for a last snapshot.
     """
     unwanted = [pod for role in view.roles for pod in role.older]
-    if view.agent is not None and view.agent.pod is not None and not view.agent_needed:
+    if not view.agent_needed and view.agent is not None and view.agent.pod is not None:
         # An older recorder's word came late. A successor at work finds the end itself, and goes.
         unwanted += [view.agent.pod] if view.agent.pod.phase == "Pending" else []
     asked = [pod for pod in unwanted if pod.deletion is None and not view.is_over(pod)]
@@ -139,8 +139,7 @@ def agent_ended(view: TrialView) -> Plan | None:
         return None
     status = outcomes.observed_status(view)
     status = outcomes.judge(view, status, TrialCondition.AGENT_ENDED, True, Reason.AGENT_ENDED)
-    status = replace(
-        status,
+    status = status._replace(
         failure_mode=mode.value,
         message=message or None,
         round=rounds if rounds is not None else status.round,
@@ -155,7 +154,7 @@ def suspended(view: TrialView) -> Plan | None:
     """
     if view.run is None or not view.run.suspend:
         return None
-    if not view.has_pods and not view.status.holds(TrialCondition.ADMITTED):
+    if not view.has_pods and TrialCondition.ADMITTED not in view.held:
         return None
     message = "the run is suspended; its pods are created again when it goes on"
     status = outcomes.observed_status(view)
@@ -167,7 +166,7 @@ def agent_at_fault(view: TrialView) -> Plan | None:
     queue, and what is in it is adjudicated.
     """
     for role, end in evidence.failed_roles(view):
-        if role.role is Role.AGENT and end.fault is Fault.AGENT and view.life(role) is Life.OVER:
+        if role.role is Role.AGENT and end.fault is Fault.AGENT and view.life(role) is OVER:
             return outcomes.end_entry(view, end)
     return None
 
@@ -239,7 +238,7 @@ def _release(view: TrialView, reason: Reason, message: str) -> Plan:
     count = status.released_attempts + 1
     settings = view.settings
     wait = backoff(view.trial.uid, count, settings.release_backoff, settings.release_backoff_limit)
-    status = replace(status, released_attempts=count)
+    status = status._replace(released_attempts=count)
     return outcomes.release(view, status, reason, message, wait)
 
 
@@ -251,7 +250,7 @@ def late_start(view: TrialView) -> Plan | None:
     if view.status.infra_restarts >= view.spec.infra_retries:
         message = f"{verdict.trouble} (infraRetries: {view.spec.infra_retries})"
         return outcomes.give_up(view, Reason.INFRASTRUCTURE_FAILED, message)
-    status = replace(view.status, infra_restarts=view.status.infra_restarts + 1)
+    status = view.status._replace(infra_restarts=view.status.infra_restarts + 1)
     reason = Reason.IMAGE_PULL if "Image" in verdict.trouble else Reason.PAIR_RELEASED
     plan = _release(replace(view, status=status), reason, verdict.trouble)
     late = next(role for role in view.needed if not view.has_started(role))
@@ -265,20 +264,20 @@ def unknown_history(view: TrialView) -> Plan | None:
     """Before this process looked, somebody may have created a pod that is gone by now. A name is
     never used twice, so these incarnations are passed over, uncounted.
     """
-    unknown = [role for role in view.needed if view.life(role) is Life.UNKNOWN]
+    unknown = [role for role in view.needed if view.life(role) is UNKNOWN]
     if not unknown or not _may_create(view):
         return None
     status = outcomes.observed_status(view)
     for role in unknown:
         status = outcomes.next_incarnation(status, role.role)
     # Another operator may be about to create them; it shows before we go on.
-    status = replace(status, not_before=view.now + view.settings.settle)
+    status = status._replace(not_before=view.now + view.settings.settle)
     return outcomes.write_status(view, status, wake_after=view.settings.settle)
 
 
 def pods_missing(view: TrialView) -> Plan | None:
     """Create what is missing of the pair: creating the pods is the admission."""
-    missing = [role for role in view.needed if view.life(role) is Life.NEW]
+    missing = [role for role in view.needed if view.life(role) is NEW]
     if not missing or not _may_create(view):
         return None
     if any(not view.is_over(pod) for role in view.needed for pod in role.older):
@@ -294,7 +293,7 @@ def pods_missing(view: TrialView) -> Plan | None:
 
 def _may_create(view: TrialView) -> bool:
     """Admitted by admission now, or earlier: a trial keeps its place while pods are replaced."""
-    held = view.has_pods or view.status.holds(TrialCondition.ADMITTED)
+    held = view.has_pods or TrialCondition.ADMITTED in view.held
     suspended = view.run is not None and view.run.suspend
     return not suspended and (held or view.admitted)
 
@@ -306,7 +305,7 @@ def _manifest(view: TrialView, role: RoleView) -> dict[str, object]:
 
 def started(view: TrialView) -> Plan | None:
     """All pods that are needed run for the first time (or again after a release)."""
-    if view.status.holds(TrialCondition.RUNNING):
+    if TrialCondition.RUNNING in view.held:
         return None
     if not all(view.is_running(role) for role in view.needed):
         return None
@@ -315,7 +314,7 @@ def started(view: TrialView) -> Plan | None:
 
 def progressed(view: TrialView) -> Plan | None:
     """Sidecars report something new: told at most once a minute."""
-    if not view.status.holds(TrialCondition.RUNNING):
+    if TrialCondition.RUNNING not in view.held:
         return None
     if not outcomes.has_new_counts(view):
         return None
@@ -328,7 +327,7 @@ def progressed(view: TrialView) -> Plan | None:
 
 def waiting_for_admission(view: TrialView) -> Plan | None:
     """No pods, and none to be created yet: admission wakes the trial."""
-    if view.has_pods or view.status.holds(TrialCondition.ADMITTED):
+    if view.has_pods or TrialCondition.ADMITTED in view.held:
         return None
     return Plan(wake_after=None)
 
@@ -340,17 +339,19 @@ def waiting(view: TrialView) -> Plan | None:
 
 def _deadline(view: TrialView) -> float:
     """Seconds until the first deadline of the pods that are there."""
-    limits = [evidence.working_limit(view, role) for role in view.needed]
-    limits += [evidence.drain_limit(view), gang.verdict(view).deadline]
+    now, settings = view.now, view.settings
+    limits = [evidence.drain_limit(view), gang.verdict(view).deadline]
     for role in view.needed:
         pod = role.pod
-        if role.posted_at is not None and pod is None:
-            limits.append(role.posted_at + view.settings.unseen)
-        if pod is not None and pod.deletion is not None:
-            node_check = max(pod.deletion + view.settings.lost_node, view.now)
-            limits.append(node_check if node_check > view.now else None)
-    ahead = [limit - view.now for limit in limits if limit is not None]
-    return max(min(ahead, default=view.settings.recheck), 1.0)
+        if pod is None:
+            if role.posted_at is not None:
+                limits.append(role.posted_at + settings.unseen)
+            continue
+        limits.append(evidence.working_limit(view, role))
+        if pod.deletion is not None and pod.deletion + settings.lost_node > now:
+            limits.append(pod.deletion + settings.lost_node)
+    ahead = [limit - now for limit in limits if limit is not None]
+    return max(min(ahead, default=settings.recheck), 1.0)
 
 
 RULES: tuple[Rule, ...] = (

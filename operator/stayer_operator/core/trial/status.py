@@ -2,9 +2,10 @@
 
 import datetime
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 from stayer_evaluator.records.outcomes import Role
 from stayer_operator.api.conditions import Reason, TrialCondition, TrialPhase
@@ -21,8 +22,7 @@ _ENDS: Mapping[str, TrialPhase] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrialConditionState:
+class TrialConditionState(NamedTuple):
     """One condition. `since` is its lastTransitionTime."""
 
     type: str
@@ -33,8 +33,7 @@ class TrialConditionState:
     observed_generation: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrialStatus:
+class TrialStatus(NamedTuple):
     """What was recorded of a trial. Times are seconds since the epoch, whole seconds."""
 
     observed_generation: int | None = None
@@ -72,6 +71,11 @@ class TrialStatus:
         found = self.condition(type_)
         return found is not None and found.holds
 
+    @property
+    def held(self) -> frozenset[str]:
+        """Types of the conditions that are True."""
+        return frozenset([condition.type for condition in self.conditions if condition.holds])
+
     def reason(self, type_: TrialCondition) -> str:
         """The condition's reason, empty where it is missing."""
         found = self.condition(type_)
@@ -80,14 +84,14 @@ class TrialStatus:
     @property
     def phase(self) -> TrialPhase:
         """Derived from the conditions, the last of the life's steps that holds."""
-        if self.holds(TrialCondition.COMPLETE):
+        held = self.held
+        if TrialCondition.COMPLETE in held:
             return _ENDS.get(self.reason(TrialCondition.COMPLETE), TrialPhase.FAILED)
-        if not self.holds(TrialCondition.ADMITTED):
+        if TrialCondition.ADMITTED not in held:
             return TrialPhase.PENDING
-        if self.holds(TrialCondition.AGENT_ENDED):
+        if TrialCondition.AGENT_ENDED in held:
             return TrialPhase.DRAINING
-        running = self.holds(TrialCondition.RUNNING)
-        return TrialPhase.RUNNING if running else TrialPhase.ADMITTED
+        return TrialPhase.RUNNING if TrialCondition.RUNNING in held else TrialPhase.ADMITTED
 
     def incarnation(self, role: Role) -> int:
         """The incarnation of a role that may have a pod."""
@@ -108,45 +112,71 @@ class TrialStatus:
         generation: int,
     ) -> "TrialStatus":
         """With that condition; its `since` moves only when it changes sides."""
-        old = self.condition(type_)
-        since = old.since if old is not None and old.holds == holds else float(math.floor(now))
-        new = TrialConditionState(
-            type=type_.value,
-            holds=holds,
-            reason=reason.value,
-            message=message[:MESSAGE_LIMIT],
-            since=since,
-            observed_generation=generation,
+        judgement = Judgement(type_, holds, reason, message)
+        return self._replace(
+            conditions=judge_all(self.conditions, (judgement,), now=now, generation=generation)
         )
-        others = tuple(c for c in self.conditions if c.type != type_)
-        return replace(self, conditions=(*others, new))
+
+
+class Judgement(NamedTuple):
+    """What is found about one condition."""
+
+    type: TrialCondition
+    holds: bool
+    reason: Reason
+    message: str = ""
+
+
+def judge_all(
+    conditions: tuple[TrialConditionState, ...],
+    judgements: Iterable[Judgement],
+    *,
+    now: float,
+    generation: int,
+) -> tuple[TrialConditionState, ...]:
+    """The conditions with those judgements behind the others; a `since` moves only when its
+    condition changes sides.
+    """
+    judged, moment = list(conditions), float(math.floor(now))
+    for type_, holds, reason, message in judgements:
+        since, others = moment, []
+        for condition in judged:
+            if condition.type != type_:
+                others.append(condition)
+            elif condition.holds == holds:
+                since = condition.since
+        new = TrialConditionState(
+            type_.value, holds, reason.value, message[:MESSAGE_LIMIT], since, generation
+        )
+        judged = [*others, new]
+    return tuple(judged)
 
 
 def parse_trial_status(raw: Mapping[str, Any]) -> TrialStatus:
     """The status as the API holds it; a Trial that was never written to has the defaults."""
-    plain = {name: raw.get(spelling) for name, spelling in _PLAIN.items()}
-    return TrialStatus(
-        conditions=tuple(_parse_condition(condition) for condition in raw.get("conditions") or ()),
-        agent_incarnation=raw.get("agentIncarnation") or 1,
-        adjudicator_incarnation=raw.get("adjudicatorIncarnation") or 1,
-        infra_restarts=raw.get("infraRestarts") or 0,
-        released_attempts=raw.get("releasedAttempts") or 0,
-        not_before=parse_time(raw.get("notBefore")),
-        start_time=parse_time(raw.get("startTime")),
-        completion_time=parse_time(raw.get("completionTime")),
-        **plain,
-    )
+    if not raw:
+        return _NEVER_WRITTEN
+    fields: dict[str, Any] = dict(zip(TrialStatus._fields, map(raw.get, _SPELLINGS), strict=True))
+    fields |= {
+        "conditions": tuple(map(_parse_condition, raw.get("conditions") or ())),
+        "agent_incarnation": raw.get("agentIncarnation") or 1,
+        "adjudicator_incarnation": raw.get("adjudicatorIncarnation") or 1,
+        "infra_restarts": raw.get("infraRestarts") or 0,
+        "released_attempts": raw.get("releasedAttempts") or 0,
+        "not_before": parse_time(raw.get("notBefore")),
+        "start_time": parse_time(raw.get("startTime")),
+        "completion_time": parse_time(raw.get("completionTime")),
+    }
+    return TrialStatus(**fields)
 
 
 def render_trial_status(status: TrialStatus) -> dict[str, Any]:
     """The whole status in the API's spelling; None where a field is to be absent."""
-    rendered: dict[str, Any] = {
-        spelling: getattr(status, name) for name, spelling in _RENDERED.items()
-    }
+    rendered: dict[str, Any] = dict(zip(_PLAIN_SPELLINGS, _plain_values(status), strict=True))
     summary = None
     if status.units_cleared is not None and status.units_total is not None:
         summary = f"{status.units_cleared}/{status.units_total}"
-    return rendered | {
+    rendered |= {
         "phase": status.phase.value,
         "conditions": [_render_condition(condition) for condition in status.conditions],
         "unitsSummary": summary,
@@ -154,24 +184,29 @@ def render_trial_status(status: TrialStatus) -> dict[str, Any]:
         "startTime": render_time(status.start_time),
         "completionTime": render_time(status.completion_time),
     }
+    return rendered
 
 
 def render_time(seconds: float | None) -> str | None:
     """RFC 3339 in whole seconds, rounded up: a back-off must not end before it is over."""
-    if seconds is None:
-        return None
-    moment = datetime.datetime.fromtimestamp(math.ceil(seconds), tz=datetime.UTC)
+    return None if seconds is None else _render_seconds(math.ceil(seconds))
+
+
+@lru_cache(maxsize=256)  # trials change together, and each write tells the times before again
+def _render_seconds(seconds: int) -> str:
+    moment = datetime.datetime.fromtimestamp(seconds, tz=datetime.UTC)
     return moment.isoformat().replace("+00:00", "Z")
 
 
 def _parse_condition(raw: Mapping[str, Any]) -> TrialConditionState:
+    get = raw.get
     return TrialConditionState(
-        type=raw.get("type", ""),
-        holds=raw.get("status") == "True",
-        reason=raw.get("reason", ""),
-        message=raw.get("message") or "",
-        since=parse_time(raw.get("lastTransitionTime")) or 0.0,
-        observed_generation=raw.get("observedGeneration") or 0,
+        get("type", ""),
+        get("status") == "True",
+        get("reason", ""),
+        get("message") or "",
+        parse_time(get("lastTransitionTime")) or 0.0,
+        get("observedGeneration") or 0,
     )
 
 
@@ -191,14 +226,13 @@ def _camel(name: str) -> str:
     return first + "".join(word.capitalize() for word in rest)
 
 
-# The API's spelling by ours.
-_PLAIN = {
-    name: _camel(name)
-    for name in (*COUNTS, "observed_generation", "resolved", "failure_mode", "message",
-                 "agent_pod", "adjudicator_pod", "results")
-}  # fmt: skip
-_RENDERED = {
-    name: _camel(name)
-    for name in TrialStatus.__dataclass_fields__
+_NEVER_WRITTEN = TrialStatus()
+# The API's spelling of each field, and of those that are the same there.
+_SPELLINGS = tuple(map(_camel, TrialStatus._fields))
+_PLAIN = tuple(
+    number
+    for number, name in enumerate(TrialStatus._fields)
     if name not in ("conditions", "not_before", "start_time", "completion_time")
-}
+)
+_PLAIN_SPELLINGS = tuple(_SPELLINGS[number] for number in _PLAIN)
+_plain_values = itemgetter(*_PLAIN)

@@ -1,16 +1,18 @@
 """What is known of one Trial at one moment. Filled by gather; rules read nothing else."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from stayer_evaluator.records.outcomes import Role, TrialKind
+from stayer_evaluator.records.outcomes import Role
 from stayer_evaluator.records.queue import EndEntry, EpisodeCursor
 from stayer_evaluator.records.results import TrialResults
 from stayer_operator.api import names
-from stayer_operator.api.conditions import TERMINAL_TRIAL_PHASES, TrialCondition
+from stayer_operator.api.conditions import TrialCondition
 from stayer_operator.core import failures
 from stayer_operator.core.failures import Cause, Fault, PodEnd
 from stayer_operator.core.observed import NodeView, PodView, Progress, TrialObject
@@ -22,6 +24,7 @@ from stayer_operator.core.trial.spec import TrialIdentity, TrialSpec
 from stayer_operator.core.trial.status import TrialStatus
 
 T = TypeVar("T")
+_UNASKED: Any = object()
 
 
 class Life(StrEnum):
@@ -34,8 +37,13 @@ class Life(StrEnum):
     OVER = "over"  # terminal, lost with its node, or gone
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoleView:
+# Plain names: to look up a member of an enum costs five times as much, and each pass asks often.
+NEW, UNKNOWN, POSTED = Life.NEW, Life.UNKNOWN, Life.POSTED
+LIVE, OVER = Life.LIVE, Life.OVER
+_HAVE_PODS = frozenset({LIVE, POSTED, OVER})
+
+
+class RoleView(NamedTuple):
     """The pods of one role.
 
     `pod` is the current incarnation's, `last_seen` that pod as this process saw it last when it is
@@ -70,6 +78,21 @@ class QueueFact:
     cursor: EpisodeCursor
 
 
+def asked_once(question: Callable[[TrialView], T]) -> Callable[[TrialView], T]:
+    """Several rules ask it of the same view: answered at the first time and kept with the view,
+    which never changes.
+    """
+
+    @wraps(question)
+    def answer(view: TrialView) -> T:
+        known: T = view.answers.get(question, _UNASKED)
+        if known is _UNASKED:
+            known = view.answers[question] = question(view)
+        return known
+
+    return answer
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialView:
     """Input of `plan_trial`. `run` is None while the owning run is not observed.
@@ -77,6 +100,11 @@ class TrialView:
     `results` and `queue` are None where they were not read; `needs.py` says when they must be.
     `written_at`: when this process last wrote the status; `swept_at`: when it last deleted all
     pods of the trial. Times are seconds since the epoch.
+
+    What follows from the rest and is read again and again is made with the view. `held`: the
+    status' conditions that are True; `is_terminal`: the outcome is recorded; `agent_needed`: the
+    episode is not closed yet; `roles`: both, or the only one; `needed`: those whose pods still
+    have work to do.
     """
 
     trial: TrialObject
@@ -95,9 +123,26 @@ class TrialView:
     queue: QueueFact | None = None
     written_at: float | None = None
     swept_at: float | None = None
-    answers: dict[Callable[..., Any], Any] = field(
+    held: frozenset[str] = field(init=False, repr=False, compare=False)
+    is_terminal: bool = field(init=False, repr=False, compare=False)
+    agent_needed: bool = field(init=False, repr=False, compare=False)
+    roles: tuple[RoleView, ...] = field(init=False, repr=False, compare=False)
+    needed: tuple[RoleView, ...] = field(init=False, repr=False, compare=False)
+    answers: dict[Any, Any] = field(
         default_factory=dict, init=False, repr=False, compare=False
-    )  # of `asked_once`
+    )  # of `asked_once` and `life`
+
+    def __post_init__(self) -> None:
+        held, agent, last = self.status.held, self.agent, (self.adjudicator,)
+        needed = agent is not None and TrialCondition.AGENT_ENDED not in held
+        roles = last if agent is None else (agent, self.adjudicator)
+        # A frozen class has no other way to fill its own fields.
+        fill = object.__setattr__
+        fill(self, "held", held)
+        fill(self, "is_terminal", TrialCondition.COMPLETE in held)
+        fill(self, "agent_needed", needed)
+        fill(self, "roles", roles)
+        fill(self, "needed", roles if needed else last)
 
     @property
     def identity(self) -> TrialIdentity:
@@ -105,34 +150,14 @@ class TrialView:
         return TrialIdentity(namespace=trial.namespace, name=trial.name, uid=trial.uid)
 
     @property
-    def is_terminal(self) -> bool:
-        """The outcome is recorded."""
-        return self.status.phase in TERMINAL_TRIAL_PHASES
-
-    @property
-    def agent_needed(self) -> bool:
-        """The episode is not closed yet."""
-        attempt = self.spec.kind is TrialKind.ATTEMPT
-        return attempt and not self.status.holds(TrialCondition.AGENT_ENDED)
-
-    @property
-    def roles(self) -> tuple[RoleView, ...]:
-        """Both roles, or the only one."""
-        return tuple(role for role in (self.agent, self.adjudicator) if role is not None)
-
-    @property
-    def needed(self) -> tuple[RoleView, ...]:
-        """The roles whose pods still have work to do."""
-        if self.agent is not None and self.agent_needed:
-            return (self.agent, self.adjudicator)
-        return (self.adjudicator,)
-
-    @property
     def pods(self) -> tuple[PodView, ...]:
         """Every pod of the trial that is there."""
-        return tuple(
-            pod for role in self.roles for pod in (*role.older, *((role.pod,) if role.pod else ()))
-        )
+        found: list[PodView] = []
+        for role in self.roles:
+            found += role.older
+            if role.pod is not None:
+                found.append(role.pod)
+        return tuple(found)
 
     def is_over(self, pod: PodView) -> bool:
         """Nothing of it runs any more, or nobody will ever say so."""
@@ -142,16 +167,24 @@ class TrialView:
         return failures.is_lost(pod, node, self.now, self.settings.lost_node)
 
     def life(self, role: RoleView) -> Life:
-        """Where the role's current incarnation stands."""
-        if role.pod is not None:
-            return Life.OVER if self.is_over(role.pod) else Life.LIVE
+        """Where the current incarnation of one of the view's roles stands."""
+        known: Life | None = self.answers.get(role.role)
+        if known is None:
+            known = self.answers[role.role] = self._life(role)
+        return known
+
+    def _life(self, role: RoleView) -> Life:
+        pod = role.pod
+        if pod is not None:
+            over = pod.is_terminal if pod.deletion is None else self.is_over(pod)
+            return OVER if over else LIVE
         known = self.status.pod(role.role) == self.pod_name(role)
         if role.last_seen is not None or known:
-            return Life.OVER
+            return OVER
         if role.posted_at is not None:
             waited = self.now - role.posted_at
-            return Life.POSTED if waited < self.settings.unseen else Life.OVER
-        return Life.UNKNOWN if role.may_exist else Life.NEW
+            return POSTED if waited < self.settings.unseen else OVER
+        return UNKNOWN if role.may_exist else NEW
 
     def end_of(self, role: RoleView) -> PodEnd:
         """Judgement on a current incarnation that is over."""
@@ -168,31 +201,16 @@ class TrialView:
 
     def is_running(self, role: RoleView) -> bool:
         """Its task container runs, so its sidecar has started."""
-        task = role.pod.container(TASK) if role.pod else None
-        return task is not None and task.state == "running" and self.life(role) is Life.LIVE
+        task = role.pod.container(TASK) if role.pod is not None else None
+        return task is not None and task.state == "running" and self.life(role) is LIVE
 
     def has_started(self, role: RoleView) -> bool:
         """Its task container runs or ran."""
-        task = role.pod.container(TASK) if role.pod else None
+        task = role.pod.container(TASK) if role.pod is not None else None
         return task is not None and task.state != "waiting"
 
     @property
+    @asked_once
     def has_pods(self) -> bool:
         """A current incarnation that still has work to do has a pod, or is about to show one."""
-        return any(self.life(role) in (Life.LIVE, Life.POSTED, Life.OVER) for role in self.needed)
-
-
-def asked_once(question: Callable[[TrialView], T]) -> Callable[[TrialView], T]:
-    """Several rules ask it of the same view: answered at the first time and kept with the view,
-    which never changes.
-    """
-
-    @wraps(question)
-    def answer(view: TrialView) -> T:
-        answers = view.answers
-        if question not in answers:
-            answers[question] = question(view)
-        known: T = answers[question]
-        return known
-
-    return answer
+        return not _HAVE_PODS.isdisjoint(map(self.life, self.needed))
