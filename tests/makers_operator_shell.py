@@ -79,6 +79,11 @@ DISCOVERY: dict[str, Any] = {
 }
 
 
+def _line(event: dict[str, Any]) -> bytes:
+    """As dense as those of the real one."""
+    return json.dumps(event, separators=(",", ":")).encode() + b"\n"
+
+
 @dataclass
 class FakeApiServer:
     """Objects in memory, LIST in pages, WATCH with bookmarks, optimistic concurrency.
@@ -155,7 +160,7 @@ class FakeApiServer:
         for queue, (plural, namespace) in self.watchers.items():
             about = key is None or (key[0] == plural and namespace in ("", key[1]))
             if about and not self.mute:
-                queue.put_nowait(json.dumps(event).encode() + b"\n")
+                queue.put_nowait(_line(event))
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         query = dict(request.query)
@@ -205,7 +210,7 @@ class FakeApiServer:
         queue: asyncio.Queue[bytes | None] = asyncio.Queue()
         for version, kind, key, raw in self.history:
             if version > since and key[0] == plural and namespace in ("", key[1]):
-                queue.put_nowait(json.dumps({"type": kind, "object": raw}).encode() + b"\n")
+                queue.put_nowait(_line({"type": kind, "object": raw}))
         self.watchers[queue] = (plural, namespace)
         try:
             while (line := await queue.get()) is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic
@@ -24,6 +25,10 @@ from stayer_operator.errors import ClusterError, ClusterUnavailable, Gone
 log = structlog.get_logger(__name__)
 
 SHORT_WATCH_SECONDS = 1.0
+_SIGHTS = (b'{"type":"ADDED"', b'{"type":"MODIFIED"')
+# The first in a line is the object's own: quotes within strings are escaped, and no metadata comes
+# before it that has a field of this name.
+_VERSION = re.compile(rb'"resourceVersion":"([0-9]+)"')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +131,8 @@ class Informer(Generic[V]):
         stream = self._client.lines(self._path, params, self._limits.inactivity_seconds)
         try:
             async for lines in stream:
-                for event in newest_events(lines, self._decoders.event):
+                unknown = (line for line in lines if not self._is_known(line))
+                for event in newest_events(unknown, self._decoders.event):
                     version = self._take(event) or version
         except ClusterUnavailable as error:
             raise _Interrupted(error, version, progressed=version != first) from error
@@ -134,6 +140,13 @@ class Informer(Generic[V]):
             cut = ClusterUnavailable(f"WATCH {self._path}: a line is not JSON: {error}")
             raise _Interrupted(cut, version, progressed=version != first) from error
         return version
+
+    def _is_known(self, line: bytes) -> bool:
+        """Not worth decoding: the answer to a write of ours has shown this sight already."""
+        if not line.startswith(_SIGHTS):
+            return False
+        found = _VERSION.search(line)
+        return found is not None and self._mirror.holds_version(found[1].decode())
 
     def _take(self, event: Mapping[str, Any]) -> str:
         """Apply one watch event; return the version that it brings the mirror to, empty if none."""
@@ -144,9 +157,7 @@ class Informer(Generic[V]):
         metadata = raw.get("metadata", {})
         version: str = metadata.get("resourceVersion", "")
         if kind in ("ADDED", "MODIFIED"):
-            # The answer to a write of ours has shown it already.
-            if not self._mirror.holds(metadata.get("namespace", ""), metadata["name"], version):
-                self._mirror.put(self._project(raw))
+            self._mirror.put(self._project(raw))
         elif kind == "DELETED":
             self._mirror.remove(
                 metadata.get("namespace", ""), metadata["name"], metadata.get("uid", "")

@@ -56,6 +56,7 @@ class Mirror(Generic[V]):
         self._index = index
         self._by: dict[Hashable, dict[Key, V]] = {}
         self._buried: dict[str, None] = {}
+        self._versions: set[str] = set()
         self._listeners: list[Listener[V]] = []
 
     def __len__(self) -> int:
@@ -69,10 +70,9 @@ class Mirror(Generic[V]):
         """The view of an object, None when there is none."""
         return self._views.get((namespace, name))
 
-    def holds(self, namespace: str, name: str, version: str) -> bool:
-        """This very sight of the object is the one held."""
-        held = self._views.get((namespace, name))
-        return held is not None and held.resource_version == version
+    def holds_version(self, version: str) -> bool:
+        """Some view is of that version, which the API server gives to one sight of one object."""
+        return version in self._versions
 
     def by(self, value: Hashable) -> tuple[V, ...]:
         """All views with this value of the index."""
@@ -93,7 +93,9 @@ class Mirror(Generic[V]):
             return
         if old is not None:
             self._unlist(key, old)
+            self._versions.discard(old.resource_version)
         self._views[key] = view
+        self._versions.add(view.resource_version)
         if self._index is not None:
             self._by.setdefault(self._index(view), {})[key] = view
         self._tell(Change(old=old, new=view, listed=listed))
@@ -105,6 +107,7 @@ class Mirror(Generic[V]):
         if old is None or old.uid != uid:
             return
         del self._views[key]
+        self._versions.discard(old.resource_version)
         self._unlist(key, old)
         self._bury(uid)
         self._tell(Change(old=old, new=None))

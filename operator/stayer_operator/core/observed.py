@@ -1,7 +1,8 @@
 """What the operator sees of the cluster: small frozen views of only the fields that are used.
 
 The informer makes them of raw objects once, when they arrive (`projection.py`); rules and gather
-read them and never a raw object. Times are seconds since the epoch.
+read them and never a raw object. Times are seconds since the epoch. What a pod consists of is made
+at each of its changes: as named tuples, which are the cheapest to make.
 """
 
 from collections.abc import Mapping
@@ -18,8 +19,7 @@ class ObjectKey(NamedTuple):
     name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContainerEnd:
+class ContainerEnd(NamedTuple):
     """One ended life of a container."""
 
     exit_code: int
@@ -30,8 +30,7 @@ class ContainerEnd:
     finished: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContainerView:
+class ContainerView(NamedTuple):
     """One container of a pod, init containers and sidecars too."""
 
     name: str
@@ -53,8 +52,7 @@ class ContainerView:
         return tuple(end for end in (self.end, self.last_end) if end is not None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodCondition:
+class PodCondition(NamedTuple):
     """One condition of a pod's status."""
 
     type: str
@@ -64,8 +62,7 @@ class PodCondition:
     since: float = 0.0  # lastTransitionTime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodView:
+class PodView(NamedTuple):
     """A pod of a trial."""
 
     namespace: str

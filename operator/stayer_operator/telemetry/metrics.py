@@ -6,6 +6,8 @@ Prometheus expects; what must be right after a restart is a gauge (`run_gauges.p
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from prometheus_client import (
     CollectorRegistry,
     Counter,
@@ -115,10 +117,13 @@ class OperatorMetrics:
         )
         for direction in ("input", "output"):
             self.tokens.labels(direction)
+        # Finding a series takes longer than counting; these are counted most.
+        self._passes = lru_cache(maxsize=64)(self.passes.labels)
+        self._requests = lru_cache(maxsize=64)(self.requests.labels)
 
     def reconciled(self, kind: str, seconds: float, outcome: str) -> None:
         """One pass over one object."""
-        self.passes.labels(kind, outcome).observe(seconds)
+        self._passes(kind, outcome).observe(seconds)
 
     def rule_applied(self, kind: str, rule: str) -> None:
         """The rule that decided a pass which had something to do."""
@@ -152,4 +157,4 @@ class OperatorMetrics:
 
     def api_requested(self, verb: str) -> None:
         """One request to the Kubernetes API."""
-        self.requests.labels(verb).inc()
+        self._requests(verb).inc()

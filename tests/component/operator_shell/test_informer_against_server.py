@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from makers_operator_shell import (
     WIDGETS,
@@ -14,6 +15,7 @@ from makers_operator_shell import (
     status,
     view_widget,
 )
+from stayer_operator.adapters import wire
 from stayer_operator.adapters.informer import Informer, InformerLimits
 from stayer_operator.adapters.mirror import Change, Mirror
 
@@ -206,6 +208,40 @@ def test_namespaces_of_one_mirror_do_not_delete_each_other() -> None:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     asyncio.run(main())
+
+
+def test_what_an_answer_has_shown_is_not_decoded_again() -> None:
+    server = FakeApiServer()
+    server.put("widgets", "lab", "w0")
+    decoded: list[bytes] = []
+
+    def decode(data: bytes) -> Any:
+        decoded.append(data)
+        return wire.anything(data)
+
+    async def main() -> None:
+        mirror: Mirror[WidgetView] = Mirror(index=lambda view: view.colour)
+        decoders = wire.Decoders(one=decode, page=wire.anything, event=decode)
+        async with connect(server) as client:
+            informer = Informer(
+                client, WIDGETS, mirror, view_widget, decoders=decoders, namespace="lab"
+            )
+            task = asyncio.create_task(informer.run())
+            await asyncio.wait_for(informer.synced.wait(), 5)
+            await eventually(lambda: bool(server.watchers))
+            server.mute = True
+            shown = server.put("widgets", "lab", "w0", colour="ours")
+            server.mute = False
+            mirror.put(view_widget(shown))
+            server.end_watches()  # the next one begins before our write
+            await eventually(lambda: server.verbs().count("WATCH") == 2)
+            server.put("widgets", "lab", "w0", colour="theirs")
+            await eventually(lambda: len(mirror.by("theirs")) == 1)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(main())
+    assert [b"theirs" in line for line in decoded] == [True]
 
 
 def test_a_flood_of_events_is_told_without_a_pause_at_each_piece() -> None:

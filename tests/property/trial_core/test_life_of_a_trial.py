@@ -236,7 +236,7 @@ def renewed(role: RoleView, status: TrialStatus) -> RoleView:
 def done(view: TrialView, action: Any) -> TrialView:
     if isinstance(action, CreatePod):
         role = role_of(view, action)
-        pod = replace(young_pod(role.role, role.incarnation), created=view.now)
+        pod = young_pod(role.role, role.incarnation)._replace(created=view.now)
         return with_role(view, role._replace(pod=pod, posted_at=view.now))
     if isinstance(action, PutObject):
         if action.key == TrialKeys(view.spec.prefix).results:

@@ -186,7 +186,7 @@ def change(
             sight.all_pods = tuple(data.draw(PODS))
         case 4:
             sight.all_pods = tuple(
-                replace(pod, owner_uid=data.draw(st.sampled_from([TRIAL_UID, "another"])))
+                pod._replace(owner_uid=data.draw(st.sampled_from([TRIAL_UID, "another"])))
                 for pod in sight.all_pods
             )
         case 5:

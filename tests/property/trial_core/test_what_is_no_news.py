@@ -18,35 +18,32 @@ from stayer_operator.core.trial.planner import plan_trial
 from stayer_operator.core.trial.view import RoleView, TrialView
 
 WELL = ContainerEnd(exit_code=0, reason="Completed", started=1.0, finished=2.0)
-STEPS = st.builds(
-    ContainerView,
-    name=st.sampled_from(["seed", "initial-commit", "restore"]),
-    init=st.just(True),
-    state=st.sampled_from(["waiting", "running"]),
-    reason=st.sampled_from(["", "PodInitializing"]),
-    started=st.booleans(),
-    since=st.none() | st.floats(0, 1e9),
-) | st.builds(
-    ContainerView,
-    name=st.sampled_from(["seed", "initial-commit", "restore"]),
-    init=st.just(True),
-    state=st.just("terminated"),
-    end=st.just(WELL),
-)
-CONDITIONS = st.builds(
-    PodCondition,
-    type=st.sampled_from(["Ready", "Initialized", "PodReadyToStartContainers"]),
-    status=st.sampled_from(["True", "False"]),
-    since=st.floats(0, 1e9),
-)
+STEPS = st.fixed_dictionaries(
+    {
+        "name": st.sampled_from(["seed", "initial-commit", "restore"]),
+        "init": st.just(True),
+        "state": st.sampled_from(["waiting", "running"]),
+        "reason": st.sampled_from(["", "PodInitializing"]),
+        "started": st.booleans(),
+        "since": st.none() | st.floats(0, 1e9),
+    }
+).map(lambda fields: ContainerView(**fields)) | st.sampled_from(
+    ["seed", "initial-commit", "restore"]
+).map(lambda name: ContainerView(name=name, init=True, state="terminated", end=WELL))
+CONDITIONS = st.fixed_dictionaries(
+    {
+        "type": st.sampled_from(["Ready", "Initialized", "PodReadyToStartContainers"]),
+        "status": st.sampled_from(["True", "False"]),
+        "since": st.floats(0, 1e9),
+    }
+).map(lambda fields: PodCondition(**fields))
 
 
 @st.composite
 def further(draw: st.DrawFn, pod: PodView) -> PodView:
     """The pod, a little further on its way."""
     sidecars = {
-        container.name: replace(
-            container,
+        container.name: container._replace(
             state=draw(st.sampled_from(["waiting", "running"])),
             started=draw(st.booleans()),
             since=draw(st.none() | st.floats(0, 1e9)),
@@ -56,8 +53,7 @@ def further(draw: st.DrawFn, pod: PodView) -> PodView:
         if not container.reason
     }
     kept = tuple(sidecars.get(container.name, container) for container in pod.containers)
-    return replace(
-        pod,
+    return pod._replace(
         resource_version=draw(st.sampled_from(["7", "8"])),
         started=draw(st.none() | st.floats(0, 1e9)),
         containers=(*draw(st.lists(STEPS, max_size=3)), *kept),

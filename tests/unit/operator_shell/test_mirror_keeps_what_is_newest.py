@@ -26,13 +26,19 @@ def test_a_repeated_sight_tells_nobody() -> None:
     assert len(changes) == 1
 
 
-def test_only_the_very_sight_that_is_held_needs_no_look() -> None:
+def test_only_the_sights_that_are_held_need_no_look() -> None:
     mirror, _ = make()
     mirror.put(widget(5))
+    assert mirror.holds_version("5")
+    assert not mirror.holds_version("6")
 
-    assert mirror.holds("lab", "w", "5")
-    assert not mirror.holds("lab", "w", "6")
-    assert not mirror.holds("lab", "v", "5")
+    mirror.put(widget(6))
+    mirror.put(widget(5))
+    assert mirror.holds_version("6")
+    assert not mirror.holds_version("5")
+
+    mirror.remove("lab", "w", "u1")
+    assert not mirror.holds_version("6")
 
 
 def test_an_older_sight_does_not_undo_our_own_write() -> None:
