@@ -28,7 +28,7 @@ from stayer_operator.core.features.decide import Features, Source, Wanted
 from stayer_operator.core.features.judge import Patience
 from stayer_operator.core.features.pod import Question, node_runtimes
 from stayer_operator.core.observed import NodeView, ObjectKey, PodView, RunObject, TrialObject
-from stayer_operator.core.trial.news import is_news
+from stayer_operator.core.trial.news import has_begun, is_news
 from stayer_operator.progress.book import ProgressBook
 from stayer_operator.settings import Settings
 from stayer_operator.telemetry.evidence_counters import EvidenceCounters
@@ -181,8 +181,14 @@ async def find_features(
 
 
 def _decides(change: Change[PodView]) -> bool:
-    """A new pod, one that is gone, or one that a rule would judge differently."""
-    return change.old is None or change.new is None or is_news(change.old, change.new)
+    """A pod that is gone, or one that a rule would judge differently. One that was just created
+    was created by a pass, which knows; it is heard of when something becomes of it.
+    """
+    if change.new is None:
+        return True
+    if change.old is None:
+        return change.listed or has_begun(change.new)
+    return is_news(change.old, change.new)
 
 
 def _turned(change: Change[NodeView]) -> bool:

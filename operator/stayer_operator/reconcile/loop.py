@@ -23,9 +23,10 @@ import structlog
 from stayer_evaluator.storage.store import ObjectExists, StoreError
 from stayer_operator.api import names
 from stayer_operator.api.conditions import TERMINAL_TRIAL_PHASES
-from stayer_operator.core.observed import ObjectKey
+from stayer_operator.core.observed import ObjectKey, TrialObject
 from stayer_operator.core.plan import Decision, Plan
 from stayer_operator.core.pods.settings import PodSettings
+from stayer_operator.core.run.needs import run_intent
 from stayer_operator.core.run.planner import plan_run
 from stayer_operator.core.run.settings import RunSettings
 from stayer_operator.core.trial.planner import plan_orphans, plan_trial
@@ -55,7 +56,7 @@ class LoopPace:
     # Changes of trials and pods are taken together at each beat: a pair's pods come and go within
     # it, and many passes at once cost less than one by one. Who is admitted does not wait for it.
     beat: float = 0.25
-    ended: float = 2.0  # from a change of an ended trial's pods to its next pass
+    ended: float = 10.0  # from a change of an ended trial's pods to its next pass
     in_a_row: int = 8  # passes until others of the process have their turn
     workers: int = 16  # keys under way at once; they wait for the API server mostly
 
@@ -135,11 +136,21 @@ class ReconcileLoop:
 
     def trial_changed(self, key: ObjectKey) -> None:
         """A Trial was made, changed or deleted."""
-        self._add_soon(Work("trial", key))
-        self._consider(key)
         trial = self._observed.trial(key)
+        if trial is None or not self._is_new(trial):
+            self._add_soon(Work("trial", key))
+        self._consider(key)
         if trial is not None:
             self._add_spaced(Work("run", trial.run_key), self._run_pause(trial.run_key))
+
+    def _is_new(self, trial: TrialObject) -> bool:
+        """Nothing was ever written about it, and its run wants it: admission looks at it, and
+        brings it up when its turn comes.
+        """
+        if trial.status or trial.deleted:
+            return False
+        run = self._observed.run(trial.run_key)
+        return run is not None and run.uid == trial.run_uid and not run_intent(run.manifest).cancel
 
     def pods_changed(self, trial: ObjectKey) -> None:
         """A pod of that Trial was made, changed or deleted. Those of an ended one were told to go

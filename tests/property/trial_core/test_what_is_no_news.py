@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import combinations
 
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from makers_any_views import views
 from makers_trial import condition, ended, running, terminated, waiting
-from makers_views import POD_KINDS, live_pod, sidecar_name
+from makers_views import POD_KINDS, live_pod, sidecar_name, young_pod
 from stayer_evaluator.records.outcomes import Role
 from stayer_operator.core.observed import ContainerEnd, ContainerView, PodCondition, PodView
-from stayer_operator.core.trial.news import is_news
+from stayer_operator.core.trial.news import has_begun, is_news
 from stayer_operator.core.trial.planner import plan_trial
 from stayer_operator.core.trial.view import RoleView, TrialView
 
@@ -101,3 +101,25 @@ def test_a_disruption_is_news_and_readiness_is_none() -> None:
 
     assert is_news(before, live_pod(Role.AGENT, conditions=[scheduled, disrupted]))
     assert not is_news(before, live_pod(Role.AGENT, conditions=[scheduled, condition("Ready")]))
+
+
+@given(views(), st.sampled_from(Role))
+def test_a_pod_that_was_just_created_is_no_news(view: TrialView, which: Role) -> None:
+    """Where there was nothing to do before it was seen. A trial that must not go on any more is
+    looked at for other reasons, and when something becomes of the pod.
+    """
+    going_on = view.run is not None and not (view.run.cancel or view.run.suspend)
+    assume(going_on and not view.is_terminal and not view.trial.deleted)
+    role = view.agent if which is Role.AGENT else view.adjudicator
+    assume(role is not None and role in view.needed)
+    assert role is not None
+    name = "agent" if which is Role.AGENT else "adjudicator"
+    posted = role._replace(pod=None, last_seen=None, posted_at=view.now)
+    pod = young_pod(which, role.incarnation)._replace(
+        created=view.now, node="", conditions=(), containers=()
+    )
+    assert not has_begun(pod)
+
+    assume(plan_trial(replace(view, **{name: posted})).rule == "waiting")
+
+    assert plan_trial(replace(view, **{name: posted._replace(pod=pod)})).rule == "waiting"

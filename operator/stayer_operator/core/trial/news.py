@@ -25,6 +25,17 @@ def is_news(old: PodView, new: PodView) -> bool:
     )
 
 
+def has_begun(pod: PodView) -> bool:
+    """Something has become of it since it was created."""
+    return bool(
+        pod.node
+        or pod.conditions
+        or pod.containers
+        or pod.deletion is not None
+        or pod.phase != "Pending"
+    )
+
+
 _facts = attrgetter(
     "uid",
     "owner_uid",
