@@ -233,13 +233,15 @@ def make_client(settings: StoreSettings) -> "S3Client":
 
 def _session() -> boto3.session.Session:
     """A session that knows where S3 and the givers of credentials are: the addresses of all the
-    other services take 7 MB for as long as the client lives.
+    other services take 7 MB for as long as the client lives. Times stay text, as nobody reads
+    them: understanding when an object was last modified is a tenth of reading it.
     """
     session = botocore.session.get_session()
     known = session.get_component("data_loader").load_data("endpoints")
     for partition in known["partitions"]:
         services = partition["services"]
         partition["services"] = {name: services[name] for name in ENDPOINTS & services.keys()}
+    session.get_component("response_parser_factory").set_parser_defaults(timestamp_parser=str)
     return boto3.session.Session(botocore_session=session)
 
 

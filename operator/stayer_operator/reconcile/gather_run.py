@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import pydantic
 
@@ -51,6 +51,8 @@ from stayer_operator.errors import NotFound
 from stayer_operator.ports import Cluster, Evidence, Observed, Telemetry
 from stayer_operator.reconcile.admissions import Admissions
 from stayer_operator.reconcile.ledger import Ledger
+
+T = TypeVar("T")
 
 READS_AT_ONCE = 16
 LOOK_AGAIN = 30.0  # seconds until a missing inventory is looked for without a sign of it
@@ -185,7 +187,7 @@ class RunGathering:
                 for key in await self.evidence.keys(f"{prefix}/")
                 if key.endswith(SUFFIX) and "/" not in key.removeprefix(f"{prefix}/")
             ]
-            found = await self._read_all(keys)
+            found = await self._read_all(keys, bytes)
         except StoreError as error:
             return self._unavailable(error)
         if not found:
@@ -246,13 +248,12 @@ class RunGathering:
         ]
         memory.looked.update(dict.fromkeys(wanted, now))
         try:
-            found = await self._read_all(TaskKeys(digest).inventory for digest in wanted)
+            found = await self._read_all((TaskKeys(d).inventory for d in wanted), _inventory)
         except StoreError:
             self.telemetry.store_failed("get")
             found = {}
         for digest in wanted:
-            data = found.get(TaskKeys(digest).inventory)
-            if data is not None and (view := _inventory(data)) is not None:
+            if (view := found.get(TaskKeys(digest).inventory)) is not None:
                 memory.inventories[digest] = view
         return {d: memory.inventories[d] for d in digests if d in memory.inventories}
 
@@ -268,23 +269,23 @@ class RunGathering:
             and trial.phase in TERMINAL_TRIAL_PHASES
             and trial.kind is TrialKind.ATTEMPT
         }
-        found = await self._read_all(keys)
-        return {keys[key]: TrialResults.from_bytes(data) for key, data in found.items()}
+        found = await self._read_all(keys, _for_report)
+        return {keys[key]: results for key, results in found.items()}
 
-    async def _read_all(self, keys: Iterable[str]) -> dict[str, bytes]:
-        """Those objects that exist, some at a time. Raises StoreError.
+    async def _read_all(self, keys: Iterable[str], made: Callable[[bytes], T]) -> dict[str, T]:
+        """What is `made` of those objects that exist, some at a time. Raises StoreError.
 
         A few readers and not a task for each key: one that waits takes 1.5 KB.
         """
         wanted = list(keys)
         left = deque(wanted)
-        found: dict[str, bytes] = {}
+        found: dict[str, T] = {}
 
         async def read_on() -> None:
             while left:
                 key = left.popleft()
                 with suppress(ObjectMissing):
-                    found[key] = await self.evidence.get(key)
+                    found[key] = made(await self.evidence.get(key))
 
         try:
             await asyncio.gather(*(read_on() for _ in range(min(READS_AT_ONCE, len(wanted)))))
@@ -340,6 +341,13 @@ def _begins_again(trial: TrialObject) -> bool:
         for c in conditions
     )
     return lost and int(spec.get("restarts") or 0) < int(spec.get("infraRetries") or 0)
+
+
+def _for_report(data: bytes) -> TrialResults:
+    """Without what grows with units and rounds: a run's report reads none of it, and a thousand
+    trials' results are held at once.
+    """
+    return TrialResults.from_bytes(data).model_copy(update={"final_states": {}, "rounds": ()})
 
 
 def _inventory(data: bytes) -> InventoryView | None:
