@@ -32,6 +32,7 @@ from stayer_operator.core.run.view import (
     PinnedTasks,
     RunView,
     TasksTrouble,
+    TrialScore,
     TrialSummary,
 )
 
@@ -152,9 +153,9 @@ class World:
             )
         return FoundTasks(files=dict(self.source))
 
-    def _results(self) -> dict[str, TrialResults]:
+    def _results(self) -> dict[str, TrialScore]:
         return {
-            t.name: make_results(t)
+            t.name: TrialScore.of(make_results(t))
             for t in self.trials.values()
             if t.phase in (TrialPhase.SUCCEEDED, TrialPhase.FAILED)
         }

@@ -45,6 +45,7 @@ from stayer_operator.core.run.view import (
     RunView,
     TasksTrouble,
     TasksView,
+    TrialScore,
     TrialSummary,
 )
 from stayer_operator.errors import NotFound
@@ -54,7 +55,7 @@ from stayer_operator.reconcile.ledger import Ledger
 
 T = TypeVar("T")
 
-READS_AT_ONCE = 16
+READS_AT_ONCE = 4
 LOOK_AGAIN = 30.0  # seconds until a missing inventory is looked for without a sign of it
 SUFFIX = ".json"
 _NO_WAIT = ("", "")
@@ -259,7 +260,7 @@ class RunGathering:
 
     async def _results(
         self, run: RunObject, trials: tuple[TrialSummary, ...]
-    ) -> Mapping[str, TrialResults] | None:
+    ) -> Mapping[str, TrialScore] | None:
         if not wants_results(run.manifest, trials):
             return None
         keys = {
@@ -269,8 +270,8 @@ class RunGathering:
             and trial.phase in TERMINAL_TRIAL_PHASES
             and trial.kind is TrialKind.ATTEMPT
         }
-        found = await self._read_all(keys, _for_report)
-        return {keys[key]: results for key, results in found.items()}
+        found = await self._read_all(keys, _score)
+        return {keys[key]: score for key, score in found.items()}
 
     async def _read_all(self, keys: Iterable[str], made: Callable[[bytes], T]) -> dict[str, T]:
         """What is `made` of those objects that exist, some at a time. Raises StoreError.
@@ -343,11 +344,8 @@ def _begins_again(trial: TrialObject) -> bool:
     return lost and int(spec.get("restarts") or 0) < int(spec.get("infraRetries") or 0)
 
 
-def _for_report(data: bytes) -> TrialResults:
-    """Without what grows with units and rounds: a run's report reads none of it, and a thousand
-    trials' results are held at once.
-    """
-    return TrialResults.from_bytes(data).model_copy(update={"final_states": {}, "rounds": ()})
+def _score(data: bytes) -> TrialScore:
+    return TrialScore.of(TrialResults.from_bytes(data))
 
 
 def _inventory(data: bytes) -> InventoryView | None:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 from stayer_evaluator.records.outcomes import FailureMode
-from stayer_evaluator.records.results import TrialResults
 from stayer_evaluator.records.run_results import TrialLine
 from stayer_evaluator.scoring.run import summarize
 from stayer_operator.api.run import RunSpec
@@ -11,13 +10,13 @@ from stayer_operator.core.run.assess import Assessment, attempt_key
 from stayer_operator.core.run.cells import AttemptKey
 from stayer_operator.core.run.census import Census
 from stayer_operator.core.run.expand import NO_MODEL
-from stayer_operator.core.run.view import TrialSummary
+from stayer_operator.core.run.view import TrialScore, TrialSummary
 
 MISSING = "Missing"  # phase of an attempt that never had a Trial
 
 
 def run_report(
-    assessment: Assessment, spec: RunSpec, census: Census, results: Mapping[str, TrialResults]
+    assessment: Assessment, spec: RunSpec, census: Census, scores: Mapping[str, TrialScore]
 ) -> bytes:
     """The report. Every scheduled attempt has a line: what has no result is not resolved
     (evaluation.md §7).
@@ -26,7 +25,7 @@ def run_report(
     planned = {key for cell in assessment.cells for key in cell.keys()}  # noqa: SIM118
     current = {attempt_key(trial): trial for trial in census.current}
     keys = sorted(planned | current.keys())
-    lines = [_line(key, current.get(key), results) for key in keys]
+    lines = [_line(key, current.get(key), scores) for key in keys]
     return summarize(
         namespace=run.namespace,
         run=run.name,
@@ -39,10 +38,10 @@ def run_report(
 
 
 def _line(
-    key: AttemptKey, trial: TrialSummary | None, results: Mapping[str, TrialResults]
+    key: AttemptKey, trial: TrialSummary | None, scores: Mapping[str, TrialScore]
 ) -> TrialLine:
-    result = results.get(trial.name) if trial is not None else None
-    line = TrialLine(
+    score = scores.get(trial.name, _unscored(trial)) if trial is not None else _unscored(None)
+    return TrialLine(
         trial=trial.name if trial is not None else "",
         task=key.task,
         agent=key.agent,
@@ -50,25 +49,21 @@ def _line(
         loop=key.loop,
         attempt=key.attempt,
         phase=trial.phase.value if trial is not None else MISSING,
+        **score._asdict(),
+    )
+
+
+def _unscored(trial: TrialSummary | None) -> TrialScore:
+    return TrialScore(
         valid=False,
         failure_mode=_failure_mode(trial),
         metrics=None,
+        snapshots_taken=0,
+        snapshots_adjudicated=0,
+        canaries_run=0,
+        infra_restarts=0,
+        seconds=None,
     )
-    return line if result is None else line.model_copy(update=_scores(result))
-
-
-def _scores(result: TrialResults) -> dict[str, object]:
-    timed = result.started is not None and result.ended is not None
-    return {
-        "valid": result.valid,
-        "failure_mode": result.failure_mode,
-        "metrics": result.metrics,
-        "snapshots_taken": result.snapshots_taken,
-        "snapshots_adjudicated": result.snapshots_adjudicated,
-        "canaries_run": result.canaries_run,
-        "infra_restarts": result.infra_restarts,
-        "seconds": (result.ended or 0) - (result.started or 0) if timed else None,
-    }
 
 
 def _failure_mode(trial: TrialSummary | None) -> FailureMode:

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from stayer_evaluator.records.outcomes import TrialKind
-from stayer_evaluator.records.results import TrialResults
+from stayer_evaluator.records.outcomes import FailureMode, TrialKind
+from stayer_evaluator.records.results import Metrics, TrialResults
 from stayer_operator.api.conditions import Reason, TrialPhase
 from stayer_operator.core.run.cells import Coordinates, coordinates
 from stayer_operator.core.run.settings import RunSettings
@@ -76,6 +76,37 @@ class InventoryView:
     problems: tuple[str, ...] = ()
 
 
+class TrialScore(NamedTuple):
+    """What a run's report says of a trial's results. `seconds`: from its start to its end.
+
+    Without what grows with units and rounds, and small: those of all trials are held at once.
+    """
+
+    valid: bool
+    failure_mode: FailureMode
+    metrics: Metrics | None
+    snapshots_taken: int
+    snapshots_adjudicated: int
+    canaries_run: int
+    infra_restarts: int
+    seconds: float | None
+
+    @classmethod
+    def of(cls, results: TrialResults) -> "TrialScore":
+        """What is kept of a result document."""
+        timed = results.started is not None and results.ended is not None
+        return cls(
+            valid=results.valid,
+            failure_mode=results.failure_mode,
+            metrics=results.metrics,
+            snapshots_taken=results.snapshots_taken,
+            snapshots_adjudicated=results.snapshots_adjudicated,
+            canaries_run=results.canaries_run,
+            infra_restarts=results.infra_restarts,
+            seconds=(results.ended or 0) - (results.started or 0) if timed else None,
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunView:
     """Input of `plan_run`.
@@ -92,6 +123,6 @@ class RunView:
     scripts: Mapping[tuple[str, str], str | None] = field(default_factory=dict)
     inventories: Mapping[str, InventoryView] = field(default_factory=dict)
     trials: tuple[TrialSummary, ...] = ()
-    results: Mapping[str, TrialResults] | None = None
+    results: Mapping[str, TrialScore] | None = None
     settings: RunSettings
     now: float
