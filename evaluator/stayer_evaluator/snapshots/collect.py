@@ -2,8 +2,9 @@
 
 import asyncio
 import os
+from collections import deque
 from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -157,21 +158,31 @@ class Collector:
         return await asyncio.get_running_loop().run_in_executor(self._driver, call)
 
     async def _upload_all(
-        self, packs: Generator[Pack, None, None], pieces: dict[str, Piece], uploads: "_Uploads"
+        self,
+        packs: Generator[Future[Pack], None, None],
+        pieces: dict[str, Piece],
+        uploads: "_Uploads",
     ) -> None:
-        def pull() -> Pack | None:
+        def pull() -> Future[Pack] | None:
             with collector_paused(count_as_old=True):
-                pack = next(packs, None)
-                if pack is not None:
-                    key = uploads.packs.key(pack.digest)
-                    pieces.update((piece.hash, piece) for piece in pack.pieces(key))
-                return pack
+                return next(packs, None)
 
+        def note(pack: Pack) -> None:
+            key = uploads.packs.key(pack.digest)
+            with collector_paused(count_as_old=True):
+                pieces.update((piece.hash, piece) for piece in pack.pieces(key))
+
+        unnoted: deque[Future[Pack]] = deque()
         try:
             while (pack := await self._drive(pull)) is not None:
+                unnoted.append(pack)
                 await uploads.start(pack)
+                while unnoted and unnoted[0].done():  # not held any longer than its upload
+                    note(unnoted.popleft().result())
         finally:
             self._driver.submit(packs.close)
+        while unnoted:
+            note(await asyncio.wrap_future(unnoted.popleft()))
 
     def _take_over(
         self, scan: Scan, contents: list[Content], pieces: dict[str, Piece], *, last: bool
@@ -204,10 +215,13 @@ class _Uploads:
     packs: PackStore
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
-    async def start(self, pack: Pack) -> None:
+    async def start(self, pack: Future[Pack]) -> None:
         while len(self._tasks) >= UPLOADS:
             await self._tasks.pop(0)
-        self._tasks.append(asyncio.create_task(self.packs.create(pack)))
+        self._tasks.append(asyncio.create_task(self._create(pack)))
+
+    async def _create(self, pack: Future[Pack]) -> None:
+        await self.packs.create(await asyncio.wrap_future(pack))
 
     async def finish(self) -> None:
         while self._tasks:

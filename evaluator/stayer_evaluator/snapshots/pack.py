@@ -98,14 +98,13 @@ class PackBuilder:
         self.length += len(frame.data)
 
     def finish(self) -> Pack:
-        """The pack; the builder is empty afterwards."""
+        """The pack."""
         index = []
         offset = 0
         for frame in self.frames:
             index.append((offset, len(frame.data), frame.members))
             offset += len(frame.data)
         data = b"".join([frame.data for frame in self.frames])
-        self.frames, self.length = [], 0
         return Pack(content_hash(data), data, tuple(index))
 
 

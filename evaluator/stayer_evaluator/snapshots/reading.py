@@ -69,8 +69,9 @@ class Reading:
         self._spare: list[Draft] = []
         self._large: list[Unread] = []
 
-    def packs(self, steps: Steps) -> Generator[Pack, None, None]:
-        """Packs of contents that are not known yet, as they fill up; the rest at the end.
+    def packs(self, steps: Steps) -> Generator[Future[Pack], None, None]:
+        """Packs of contents that are not known yet, as they fill up; the rest at the end. Each is
+        put together in the pool, while reading goes on.
 
         `steps` are those of a walk, which goes on while what it found is read and compressed.
         """
@@ -82,7 +83,7 @@ class Reading:
         while waiting:
             yield from self._add(waiting.popleft().result())
         if self._builder.frames:
-            yield self._builder.finish()
+            yield self._finish()
 
     def _drafts(self, steps: Steps) -> Iterator[Draft]:
         """Frames to be compressed, filled by reading the files."""
@@ -109,10 +110,14 @@ class Reading:
         self._spare.append(draft)
         return frame
 
-    def _add(self, frame: Frame) -> Iterator[Pack]:
+    def _add(self, frame: Frame) -> Iterator[Future[Pack]]:
         self._builder.add(frame)
         if self._builder.full:
-            yield self._builder.finish()
+            yield self._finish()
+
+    def _finish(self) -> Future[Pack]:
+        builder, self._builder = self._builder, PackBuilder()
+        return self._pool.submit(builder.finish)
 
     def _read_small(self, directory: int, file: Unread) -> None:
         """Read a file in one piece, or put it aside as a large one.

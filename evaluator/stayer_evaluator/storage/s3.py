@@ -6,7 +6,6 @@ decorator above (`retry.py`) repeats until a deadline and counts every try.
 
 import asyncio
 import hashlib
-import io
 import threading
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +15,7 @@ import boto3
 import botocore.exceptions
 import botocore.session
 from botocore.config import Config
-from botocore.handlers import add_expect_header
+from botocore.handlers import add_expect_header, convert_body_to_file_like_object
 
 from stayer_evaluator.storage.documents import CorruptObject
 from stayer_evaluator.storage.retry import RetryingMutableStore, RetryPolicy, StoreCounters
@@ -226,6 +225,11 @@ def make_client(settings: StoreSettings) -> "S3Client":
         verify=settings.ca_file,
         config=config,
     )
+    # A body of bytes stays bytes: as a file it is sent in pieces of 16 KB, each of which waits for
+    # the interpreter that others use, and apart from its headers.
+    client.meta.events.unregister(
+        "before-parameter-build.s3.PutObject", convert_body_to_file_like_object
+    )
     client.meta.events.unregister("before-call.s3", add_expect_header)
     client.meta.events.register("before-call.s3", _expect_for_large)
     return client
@@ -250,7 +254,7 @@ def _expect_for_large(model: Any, params: dict[str, Any], **more: Any) -> None:
     than the body: a round trip, and an answer that is read byte by byte.
     """
     body = params.get("body")
-    if isinstance(body, io.BytesIO) and body.getbuffer().nbytes <= PIECE:
+    if isinstance(body, bytes) and len(body) <= PIECE:
         return
     add_expect_header(model, params, **more)
 
