@@ -225,11 +225,9 @@ def make_client(settings: StoreSettings) -> "S3Client":
         verify=settings.ca_file,
         config=config,
     )
-    # A body of bytes stays bytes: as a file it is sent in pieces of 16 KB, each of which waits for
-    # the interpreter that others use, and apart from its headers.
-    client.meta.events.unregister(
-        "before-parameter-build.s3.PutObject", convert_body_to_file_like_object
-    )
+    building = "before-parameter-build.s3.PutObject"
+    client.meta.events.unregister(building, convert_body_to_file_like_object)
+    client.meta.events.register_last(building, _as_file_if_large)
     client.meta.events.unregister("before-call.s3", add_expect_header)
     client.meta.events.register("before-call.s3", _expect_for_large)
     return client
@@ -249,14 +247,20 @@ def _session() -> boto3.session.Session:
     return boto3.session.Session(botocore_session=session)
 
 
+def _as_file_if_large(params: dict[str, Any], **more: Any) -> None:
+    """The SDK makes a file of every body, which is sent in pieces of 16 KB and apart from its
+    headers. A small one goes with them.
+    """
+    if len(params["Body"]) > PIECE:
+        convert_body_to_file_like_object(params, **more)
+
+
 def _expect_for_large(model: Any, params: dict[str, Any], **more: Any) -> None:
     """The SDK asks before every body whether to send it. For a small one the question costs more
     than the body: a round trip, and an answer that is read byte by byte.
     """
-    body = params.get("body")
-    if isinstance(body, bytes) and len(body) <= PIECE:
-        return
-    add_expect_header(model, params, **more)
+    if not isinstance(params.get("body"), bytes):
+        add_expect_header(model, params, **more)
 
 
 def connect_s3(
