@@ -49,6 +49,7 @@ log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
 RETRY_SECONDS = 2.0
+TRIM_SECONDS = 20.0  # a few milliseconds each
 COLLECTOR_THRESHOLDS = (5_000, 20, 20)  # new containers, then collections of the generation below
 ENDING_SECONDS = 12.0  # below the pod's termination grace
 STORE_DEADLINE = 10.0  # of one call; the queue's back-off goes on from there
@@ -126,6 +127,7 @@ class Operator:
             await self._work(client, lease, parts, stack)
             self._ready = True
             spare_the_collector()
+            self._start(parts, "memory", keep_small())
             trials, runs = len(self._sight.view.trial_mirror), len(self._sight.view.run_mirror)
             log.info("ready", runs=runs, trials=trials)
 
@@ -285,8 +287,15 @@ def spare_the_collector() -> None:
     gc.set_threshold(*COLLECTOR_THRESHOLDS)
 
 
+async def keep_small() -> None:
+    """Events and answers of 16 KB and more come and go, and leave holes between what stays."""
+    while True:
+        await asyncio.sleep(TRIM_SECONDS)
+        give_back_memory()
+
+
 def give_back_memory() -> None:
-    """What starting freed goes back to the kernel, where the C library can do that (glibc)."""
+    """What was freed goes back to the kernel, where the C library can do that (glibc)."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
 

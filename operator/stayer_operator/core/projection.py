@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from functools import lru_cache
+from sys import intern
 from typing import Any
 
 import orjson
@@ -31,7 +32,7 @@ _PASSING_TAINTS = "node.kubernetes.io/"
 _ROLES = {label: role for role, label in names.ROLE_LABELS.items()}
 
 
-@lru_cache(maxsize=4096)  # an object says the same times again at each of its changes
+@lru_cache(maxsize=512)  # an object says the same times again at each of its changes
 def parse_time(text: str | None) -> float | None:
     """RFC 3339 → seconds since the epoch; None for nothing and for what is no time."""
     if not text:
@@ -80,16 +81,33 @@ def trial_object(raw: Raw) -> TrialObject:
         run_uid=spec.get("runUID") or owner.get("uid", ""),
         kind=TrialKind(spec.get("kind") or TrialKind.ATTEMPT),
         spec={name: _same(name, value) for name, value in spec.items()},
-        status=status,
+        status={name: _conditions_alike(name, value) for name, value in status.items()},
     )
 
 
 def _same(name: str, value: Any) -> Any:
     """One object for equal parts of many Trials' specs: a thousand of a run differ in little."""
-    return _parsed(orjson.dumps(value)) if name in _ALIKE else value
+    if name in _ALIKE:
+        return _parsed(orjson.dumps(value))
+    return _shared(value) if name in _NAMES else value
 
 
 _ALIKE = frozenset({"task", "timeouts", "images", "podTemplates"})
+_NAMES = frozenset(
+    {"agent", "harness", "kind", "loopProfile", "model", "network", "onAgentLoss", "runName"}
+    | {"runUID", "testVisibility", "userNamespaces"}
+)
+
+
+def _conditions_alike(name: str, value: Any) -> Any:
+    """The same for what conditions say; only their times are each Trial's own."""
+    if name != "conditions" or not value:
+        return value
+    return [{key: _shared(part) for key, part in condition.items()} for condition in value]
+
+
+def _shared(value: Any) -> Any:
+    return intern(value) if type(value) is str else value
 
 
 @lru_cache(maxsize=1024)

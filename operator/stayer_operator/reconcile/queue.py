@@ -15,6 +15,9 @@ from stayer_operator.core.trial.backoff import fraction
 
 K = TypeVar("K", bound=Hashable)
 
+SPARE_TIMERS = 256
+"""Timers that wait for nothing any more and are kept, besides as many as wait for something."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPace:
@@ -60,6 +63,8 @@ class WorkQueue(Generic[K]):
             return
         self._due[key] = when
         heapq.heappush(self._timers, (when, next(self._order), key))
+        if len(self._timers) > 2 * len(self._due) + SPARE_TIMERS:
+            self._drop_dead_timers()
 
     def take(self, now: float) -> K | None:
         """The next key to work on; None when nothing may be worked on now. Call `done` later.
@@ -106,6 +111,11 @@ class WorkQueue(Generic[K]):
         full = self._pace.burst / self._pace.rate
         self._bucket_free_at = max(self._bucket_free_at, now - full) + 1 / self._pace.rate
         return max(0.0, self._bucket_free_at - now)
+
+    def _drop_dead_timers(self) -> None:
+        """Every pass over a key leaves the timer of the last one behind, hours ahead mostly."""
+        self._timers = [timer for timer in self._timers if self._due.get(timer[2]) == timer[0]]
+        heapq.heapify(self._timers)
 
     def _expire(self, now: float) -> None:
         while self._timers and self._timers[0][0] <= now:

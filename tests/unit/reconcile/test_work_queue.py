@@ -1,6 +1,6 @@
 import pytest
 
-from stayer_operator.reconcile.queue import RetryPace, WorkQueue
+from stayer_operator.reconcile.queue import SPARE_TIMERS, RetryPace, WorkQueue
 
 
 def drain(queue: WorkQueue[str], now: float) -> list[str]:
@@ -92,3 +92,20 @@ def test_length_counts_what_waits() -> None:
     queue.add("a")
 
     assert len(queue) == 2
+
+
+def test_timers_that_wait_for_nothing_any_more_are_dropped() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    for passes in range(10 * SPARE_TIMERS):
+        queue.add_at("trial", 3600.0 + passes)
+        queue.add("trial")
+        assert queue.take(0.0) == "trial"
+        queue.done("trial")
+    queue.add_at("trial", 7200.0)
+    queue.add_at("other", 7300.0)
+
+    assert len(queue._timers) <= SPARE_TIMERS + 4
+    assert queue.next_time() == 7200.0
+    assert queue.take(7200.0) == "trial"
+    queue.done("trial")
+    assert queue.next_time() == 7300.0
