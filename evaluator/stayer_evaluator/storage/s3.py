@@ -6,6 +6,7 @@ decorator above (`retry.py`) repeats until a deadline and counts every try.
 
 import asyncio
 import hashlib
+import io
 import threading
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -247,12 +248,21 @@ def _session() -> boto3.session.Session:
     return boto3.session.Session(botocore_session=session)
 
 
-def _as_file_if_large(params: dict[str, Any], **more: Any) -> None:
-    """The SDK makes a file of every body, which is sent in pieces of 16 KB and apart from its
-    headers. A small one goes with them.
+class _Whole(io.BytesIO):
+    """Bytes as a file that is read in one go. Read in the usual pieces of 16 KB, each waits for the
+    interpreter, and a program that is busy with something else sends nothing meanwhile.
+    """
+
+    def read(self, size: int | None = -1, /) -> bytes:  # noqa: ARG002 (as every file's)
+        return super().read()
+
+
+def _as_file_if_large(params: dict[str, Any], **_more: Any) -> None:
+    """The SDK makes a file of every body, which is sent apart from its headers: for those that are
+    announced. A small one goes with them.
     """
     if len(params["Body"]) > PIECE:
-        convert_body_to_file_like_object(params, **more)
+        params["Body"] = _Whole(params["Body"])
 
 
 def _expect_for_large(model: Any, params: dict[str, Any], **more: Any) -> None:
