@@ -376,3 +376,25 @@ def test_lost_agent_ends_the_attempt_where_the_run_wants_it() -> None:
     complete = next(c for c in oracle["status"]["conditions"] if c["type"] == "Complete")
     assert oracle["status"]["phase"] == "Failed"
     assert complete["reason"] == "AgentLost"
+
+
+def test_trial_that_appears_after_its_run_was_cancelled_is_cancelled_too() -> None:
+    """Its POST was under way when the cancel was seen: admission lets it in never."""
+    world = World()
+    operator = Operator(world)
+
+    async def appear() -> None:
+        await live(world, [operator], until=lambda world: bool(world.running("a")))
+        shown = next(trial for trial in world.trials() if "-inv-" not in trial["metadata"]["name"])
+        metadata = shown["metadata"]
+        world.edit_run(cancel=True)
+        await operator.work()
+        late = {name: metadata[name] for name in ("namespace", "labels", "ownerReferences")}
+        await world.cluster.create_trial(
+            {**shown, "metadata": {**late, "name": "late"}, "status": {}}
+        )
+        await live(world, [operator])
+
+    asyncio.run(appear())
+
+    assert world.phases()["late"] == "Cancelled"
