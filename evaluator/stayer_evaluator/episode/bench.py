@@ -131,7 +131,8 @@ class Bench:
         self.check()
         with self._watch:
             try:
-                await asyncio.wait_for(self._draining.wait(), seconds)
+                async with asyncio.timeout(seconds):
+                    await self._draining.wait()
             except TimeoutError:
                 return
         raise Drained

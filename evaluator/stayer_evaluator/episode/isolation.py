@@ -46,9 +46,9 @@ async def prove_closed(addresses: Sequence[Address], patience: float) -> None:
 
 
 async def _reachable(address: Address) -> bool:
-    connect = asyncio.open_connection(*address)
     try:
-        _, writer = await asyncio.wait_for(connect, CONNECT_SECONDS)
+        async with asyncio.timeout(CONNECT_SECONDS):
+            _, writer = await asyncio.open_connection(*address)
     except (OSError, TimeoutError):
         return False
     writer.close()

@@ -47,6 +47,7 @@ from stayer_evaluator.storage.store import AccessDenied, ObjectMissing, ObjectSt
 log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
+CANCEL_SECONDS = 1.0
 
 
 class Program:
@@ -80,7 +81,8 @@ class Program:
         """Stop the episode; returns once everything that can be saved is."""
         self.draining.set()
         try:
-            await asyncio.wait_for(self.settled.wait(), self.settings.timing.drain_patience)
+            async with asyncio.timeout(self.settings.timing.drain_patience):
+                await self.settled.wait()
         except TimeoutError:
             log.warning("drain took too long")
 
@@ -111,7 +113,9 @@ class Program:
         finally:
             life.cancel()
             over.cancel()
-        await asyncio.wait((life,))
+        while not life.done():  # again, should anything in it take that for a matter of its own
+            await asyncio.wait((life,), timeout=CANCEL_SECONDS)
+            life.cancel()
         log.info("the trial is over: nothing more is saved")
         return STOPPED, TerminationMessage(kind="stopped", **self._numbers())
 

@@ -87,7 +87,8 @@ class ProgressSender:
     async def close(self) -> None:
         """One last try, then let go."""
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self.send(), 3.0)
+            async with asyncio.timeout(3.0):
+                await self.send()
         await self.hang_up()
 
     async def hang_up(self) -> None:

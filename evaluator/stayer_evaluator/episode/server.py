@@ -55,7 +55,8 @@ class SidecarServer:
             asyncio.IncompleteReadError,
             asyncio.LimitOverrunError,
         ):
-            head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), REQUEST_SECONDS)
+            async with asyncio.timeout(REQUEST_SECONDS):
+                head = await reader.readuntil(b"\r\n\r\n")
             path = head.split(b" ", 2)[1].split(b"?", 1)[0].decode("ascii", "replace")
             code = await self._answer(path, str(writer.get_extra_info("peername")[0]))
             status = f"HTTP/1.1 {code} {_ANSWERS[code]}\r\n"

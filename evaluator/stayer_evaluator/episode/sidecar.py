@@ -60,7 +60,8 @@ async def run_and_linger(run: Callable[[], Awaitable[int]], on_stop: Callable[[]
     code = await run()
     if code in (DONE, STOPPED):
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(stopped.wait(), LINGER_SECONDS)
+            async with asyncio.timeout(LINGER_SECONDS):
+                await stopped.wait()
     return code
 
 

@@ -26,6 +26,7 @@ from makers_episode import (
 )
 from stayer_evaluator.episode.main import Program
 from stayer_evaluator.records.queue import EndEntry, Writer
+from stayer_evaluator.records.reports import TerminationMessage
 from stayer_evaluator.records.trial import SnapshotSettings
 from stayer_evaluator.storage.layout import TrialKeys
 from stayer_evaluator.storage.memory import MemoryStore
@@ -234,6 +235,32 @@ def test_a_pod_of_a_deleted_run_does_not_wait_for_the_store(when: str):
     with make_pod(document) as pod:
         assert asyncio.run(scenario(pod)) == 143
         assert pod.termination().kind == "stopped"
+
+
+class HardOfHearing(Program):
+    """Something in its life takes a cancellation for its own and goes on."""
+
+    async def _guarded(self) -> tuple[int, TerminationMessage]:
+        for _ in range(2):
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(60)
+        return await super()._guarded()
+
+
+def test_a_life_that_overhears_its_cancellation_is_told_again():
+    store = make_store(HANGING)
+
+    async def scenario(pod: Pod) -> int:
+        pod.settings.places.token.write_text("token")
+        async with operator_saying(410) as url, asyncio.timeout(10):
+            program = HardOfHearing(replace(pod.settings, progress_url=url), Outage(store))
+            program.store.begins.set()
+            life = asyncio.ensure_future(program.run())
+            await program.drain()
+            return await life
+
+    with make_pod(HANGING) as pod:
+        assert asyncio.run(scenario(pod)) == 143
 
 
 def test_a_pod_that_is_evicted_does_wait_for_it():

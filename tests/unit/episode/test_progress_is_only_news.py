@@ -3,6 +3,7 @@
 import asyncio
 
 import httpx
+import pytest
 
 from stayer_evaluator.episode.progress import ProgressSender
 from stayer_evaluator.records.reports import ProgressReport
@@ -89,3 +90,37 @@ def test_an_answer_may_say_that_the_trial_is_over(tmp_path):
 
     assert asyncio.run(scenario()).sent == 2
     assert next(answers, None) is None
+
+
+@pytest.mark.parametrize("moment", range(12))
+def test_who_is_cancelled_while_a_last_report_is_answered_does_not_go_on(tmp_path, moment: int):
+    """The trial's end cancels the recorder's life in whatever moment it is learned of, also as the
+    answer to the last report of that life comes.
+    """
+    (tmp_path / "token").write_text("secret")
+
+    def cancel_after(iterations: int, life: asyncio.Task[None]) -> None:
+        if iterations:
+            asyncio.get_running_loop().call_soon(cancel_after, iterations - 1, life)
+        else:
+            life.cancel()
+
+    async def scenario() -> None:
+        def answer(request: httpx.Request) -> httpx.Response:
+            cancel_after(moment, life)
+            return httpx.Response(410)
+
+        async def live() -> None:
+            sender = ProgressSender(
+                "http://progress", tmp_path / "token", lambda: report(1), 2,
+                transport=httpx.MockTransport(answer),
+            )  # fmt: skip
+            await sender.close()
+            await asyncio.sleep(60)
+
+        life = asyncio.create_task(live())
+        with pytest.raises(asyncio.CancelledError):
+            async with asyncio.timeout(5):
+                await life
+
+    asyncio.run(scenario())
