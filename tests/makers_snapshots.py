@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from stayer_evaluator.records.trial import SnapshotSettings
 from stayer_evaluator.snapshots.base import NO_BASE, Base
 from stayer_evaluator.snapshots.collect import Collected, Collector, PackStore
 from stayer_evaluator.snapshots.excludes import Excludes, Filter
+from stayer_evaluator.snapshots.index import RACY_WINDOW_NS
 from stayer_evaluator.snapshots.manifest import Tree
 from stayer_evaluator.snapshots.packcache import PackCache
 from stayer_evaluator.snapshots.restore import Owner, restore
@@ -29,6 +31,16 @@ from stayer_evaluator.storage.store import ObjectStore
 KEYS = TrialKeys("runs/lab/demo-1a2b3c4d/demo-0123456789/")
 EVERYTHING = Excludes(names=frozenset(), suffixes=())
 EPISODE = EpisodeCursor()
+
+
+@dataclass
+class BeforeLooking:
+    """What `collect` does first. What has just been written is read otherwise than what is old."""
+
+    hold_still: bool = False
+
+
+before_looking = BeforeLooking()
 
 
 @dataclass(frozen=True)
@@ -140,7 +152,9 @@ def collect(
     limits: Limits | None = None,
     settled: bool = True,
 ) -> Collected:
-    """One look at `root`; settled: what has just been written is read again."""
+    """One look at `root`; settled: all of it is durable then."""
+    if before_looking.hold_still:
+        hold_still()
 
     async def go() -> Collected:
         collector = Collector(root, excludes, limits)
@@ -154,6 +168,11 @@ def collect(
             collector.close()
 
     return asyncio.run(go())
+
+
+def hold_still() -> None:
+    """Let what was written become so old that its times would tell of any later change."""
+    time.sleep(1.5 * RACY_WINDOW_NS / 1e9)
 
 
 def problems(reports: tuple[PathReport, ...]) -> dict[str, str]:

@@ -75,28 +75,26 @@ def tree_digest(tree: Tree) -> str:
 
     Neither paths nor targets can hold a NUL, so different trees give different input.
     """
-    hasher = blake3.blake3()
-    hasher.update(b"".join(_digest_line(path, tree[path]) for path in sorted(tree)))
-    return hasher.hexdigest()
-
-
-def _digest_line(path: bytes, node: Node) -> bytes:
-    kind, mode, size, target, pieces = node
-    if target is None:
-        target = "".join([piece.hash for piece in pieces]).encode()
-    return b"%b\0%b %o %d\0%b\0" % (path, kind.encode(), mode, size, target)
+    lines = []
+    for path in sorted(tree):
+        kind, mode, size, target, pieces = tree[path]
+        if target is None:
+            whole = pieces[0].hash if len(pieces) == 1 else "".join([p.hash for p in pieces])
+            target = whole.encode()
+        lines.append(b"%b\0%b %o %d\0%b\0" % (path, kind.encode(), mode, size, target))
+    return blake3.blake3(b"".join(lines)).hexdigest()
 
 
 def delta(base: Tree, tree: Tree) -> Delta:
     """What turns `base` into `tree`, sorted by raw path."""
     packs: dict[str, int] = {}
-    changed = tuple(
-        _record(path, tree[path], packs)
-        for path in sorted(tree)
-        if not tree[path].same_as(base.get(path))
-    )
+    changed = []
+    for path in sorted(tree):
+        node, before = tree[path], base.get(path)
+        if before is None or not node.same_as(before):
+            changed.append(_record(path, node, packs))
     removed = tuple(names.encode(path) for path in sorted(base.keys() - tree.keys()))
-    return Delta(packs=tuple(packs), changed=changed, removed=removed)
+    return Delta(packs=tuple(packs), changed=tuple(changed), removed=removed)
 
 
 def expand(
@@ -133,6 +131,8 @@ def tree_of(manifest: BaseManifest) -> dict[bytes, Node]:
 
 def implemented(tree: Tree) -> tuple[str, ...]:
     """Slugs with a non-empty `requirement_patches/<slug>.diff`, sorted (evaluation.md §4)."""
+    if PATCHES[:-1] not in tree:
+        return ()
     slugs = [
         names.encode(path[len(PATCHES) : -len(PATCH_SUFFIX)])
         for path, node in tree.items()
@@ -150,19 +150,13 @@ def pieces_of(tree: Tree) -> dict[str, Piece]:
 
 
 def _record(path: bytes, node: Node, packs: dict[str, int]) -> FileRecord:
-    return file_record(
-        names.encode(path),
-        node.type,
-        node.mode,
-        node.size,
-        None if node.target is None else names.encode(node.target),
-        tuple(
-            [
-                chunk(hash_, packs.setdefault(pack, len(packs)), offset, length, at, size)
-                for hash_, pack, offset, length, at, size in node.pieces
-            ]
-        ),
-    )
+    kind, mode, size, target, pieces = node
+    chunks = []
+    for digest, pack, offset, length, at, plain in pieces:
+        number = packs.setdefault(pack, len(packs))
+        chunks.append(chunk(digest, number, offset, length, at, plain))
+    link = None if target is None else names.encode(target)
+    return file_record(names.encode(path), kind, mode, size, link, tuple(chunks))
 
 
 def _node(record: FileRecord, packs: tuple[str, ...]) -> Node:

@@ -4,7 +4,6 @@ Small files of one neighbourhood share a frame, as they compress better and fast
 chunk of a large file has a frame of its own.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import blake3
@@ -74,11 +73,13 @@ class Pack:
     index: tuple[tuple[int, int, tuple[tuple[str, int, int], ...]], ...]
     """Of each frame: offset in the pack, compressed length, members as in Frame."""
 
-    def pieces(self, key: str) -> Iterator[Piece]:
-        """The contents as they lie under `key`."""
+    def pieces(self, key: str) -> dict[str, Piece]:
+        """The contents by their hashes, as they lie under `key`."""
+        found = {}
         for offset, length, members in self.index:
             for digest, at, size in members:
-                yield Piece(digest, key, offset, length, at, size)
+                found[digest] = tuple.__new__(Piece, (digest, key, offset, length, at, size))
+        return found
 
 
 @dataclass(slots=True)

@@ -8,24 +8,34 @@ import os
 import stat
 import time
 from collections import deque
-from collections.abc import Container, Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
+from blake3 import blake3
+
 from stayer_evaluator.records.queue import PathProblem
 from stayer_evaluator.snapshots.directories import Directories
-from stayer_evaluator.snapshots.index import Signature
-from stayer_evaluator.snapshots.pack import CHUNK, Draft, Frame, Pack, PackBuilder, content_hash
-from stayer_evaluator.snapshots.walk import Unread, settled, signature_of
-
-Steps = Iterable[tuple[int, list[Unread]]]
-"""Descriptor of a directory, valid until the next step, and its unread files."""
+from stayer_evaluator.snapshots.index import Listing, Signature
+from stayer_evaluator.snapshots.pack import CHUNK, Draft, Frame, Pack, PackBuilder
+from stayer_evaluator.snapshots.walk import (
+    Overflow,
+    Scan,
+    Step,
+    Unread,
+    oversized,
+    settled,
+    signature_of,
+    still,
+)
 
 OPEN_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ENODEV})
 """What opening a path gives once something else, or nothing, is in its place."""
 NO_POSITIONS = frozenset({errno.ESPIPE, errno.EISDIR, errno.EINVAL, errno.ENXIO})
 """What reading at a position gives for a fifo, a directory or a device."""
+NO_SIGNATURE = (0, 0, 0, 0, 0)
+SET_ID = stat.S_ISUID | stat.S_ISGID
 TRIES = 3
 """Readings of a file that changes under the reader before it is taken as it is."""
 
@@ -47,33 +57,48 @@ class Content(NamedTuple):
         return self.soft is not None and self.signature is None
 
 
+Plain = tuple[Listing, str, Signature, str]
+"""A small file that held still: where its placeholder is, name, signature, hash ("": empty)."""
+
+
 class Reading:
-    """One pass over the unread files of a walk. Iterate `packs`, then look at `contents`.
+    """One pass over what a walk asks for. Iterate `packs`, then look at `plain` and `contents`.
 
     One thread reads and hashes, as the interpreter would not let two do so side by side; others
-    compress meanwhile.
+    compress meanwhile. `limit` is that of the scan's bytes; `known` are the contents that need not
+    be packed, those that are being packed are added.
     """
 
     def __init__(
-        self, root: int, known: Container[str], pool: ThreadPoolExecutor, workers: int
+        self,
+        root: int,
+        scan: Scan,
+        limit: int,
+        known: set[str],
+        pool: ThreadPoolExecutor,
+        workers: int,
     ) -> None:
+        self.plain: list[Plain] = []
         self.contents: list[Content] = []
+        """Of all other files."""
         self.bytes = 0
         self._root = root
+        self._scan = scan
+        self._limit = limit
         self._known = known
         self._pool = pool
         self._window = workers + 1
         self._builder = PackBuilder()
-        self._packed: set[str] = set()
         self._draft = Draft()
         self._spare: list[Draft] = []
         self._large: list[Unread] = []
 
-    def packs(self, steps: Steps) -> Generator[Future[Pack], None, None]:
+    def packs(self, steps: Iterable[Step]) -> Generator[Future[Pack], None, None]:
         """Packs of contents that are not known yet, as they fill up; the rest at the end. Each is
         put together in the pool, while reading goes on.
 
         `steps` are those of a walk, which goes on while what it found is read and compressed.
+        Raises Overflow, OSError.
         """
         waiting: deque[Future[Frame]] = deque()
         for draft in self._drafts(steps):
@@ -85,11 +110,12 @@ class Reading:
         if self._builder.frames:
             yield self._finish()
 
-    def _drafts(self, steps: Steps) -> Iterator[Draft]:
+    def _drafts(self, steps: Iterable[Step]) -> Iterator[Draft]:
         """Frames to be compressed, filled by reading the files."""
-        for directory, files in steps:
-            for file in files:
-                self._read_small(directory, file)
+        for step in steps:
+            yield from self._read_new(step)
+            for file in step.unread:
+                self._read_small(step.fd, file)
                 if self._draft.full:
                     yield self._hand_over()
         with Directories(self._root) as directories:
@@ -119,11 +145,51 @@ class Reading:
         builder, self._builder = self._builder, PackBuilder()
         return self._pool.submit(builder.finish)
 
-    def _read_small(self, directory: int, file: Unread) -> None:
-        """Read a file in one piece, or put it aside as a large one.
+    def _read_new(self, step: Step) -> Iterator[Draft]:
+        """Read files that nobody has looked at, in one piece each.
 
-        This runs once a file of the whole tree at a first snapshot, and is kept flat for that.
+        One look afterwards is enough where the last change was long before: the others are read
+        again with a look before. This runs once a file of the whole tree at a first snapshot, and
+        is kept flat for that.
         """
+        fd, directory, listing, names, _ = step
+        draft, scan, limit = self._draft, self._scan, self._limit
+        for name in names:
+            read_at = time.time_ns()
+            try:
+                size, status = _read_once(fd, name, draft.room)
+            except _OtherType:
+                self.contents.append(_changed_type(Unread(directory, name, NO_SIGNATURE)))
+                continue
+            except OSError as error:
+                self.contents.append(_lost(Unread(directory, name, NO_SIGNATURE), error))
+                continue
+            signature = (
+                status.st_size,
+                status.st_mtime_ns,
+                status.st_ctime_ns,
+                status.st_ino,
+                status.st_mode,
+            )
+            if signature[0] > limit - scan.bytes:
+                if signature[0] <= limit:
+                    raise Overflow
+                listing[name] = oversized(status)
+                continue
+            scan.bytes += signature[0]
+            plain = size == signature[0] < CHUNK and not signature[4] & SET_ID
+            if plain and still(signature[2], read_at):
+                digest = self._take(draft.room[:size]) if size else ""
+                self.plain.append((listing, name, signature, digest))
+                self.bytes += size
+            else:
+                self._read_small(fd, Unread(directory, name, signature))
+            if draft.full:
+                yield self._hand_over()
+                draft = self._draft
+
+    def _read_small(self, directory: int, file: Unread) -> None:
+        """Read a file in one piece, or put it aside as a large one."""
         walked = file.signature
         if walked[0] >= CHUNK:
             self._large.append(file)
@@ -191,9 +257,9 @@ class Reading:
 
     def _take(self, data: memoryview) -> str:
         """Keep what was read into the draft's room if it is new; returns its hash."""
-        digest = content_hash(data)
-        if digest not in self._packed and digest not in self._known:
-            self._packed.add(digest)
+        digest = blake3(data).hexdigest()
+        if digest not in self._known:
+            self._known.add(digest)
             self._draft.keep(digest, len(data))
         return digest
 
@@ -204,6 +270,23 @@ class _OtherType(Exception):  # noqa: N818 (steers, is no error)
 
 class _Large(Exception):  # noqa: N818 (steers, is no error)
     """It has grown beyond what is read in one piece."""
+
+
+def _read_once(directory: int, name: str, room: memoryview) -> tuple[int, os.stat_result]:
+    """Read as much as there is room for, then look: bytes, status. Raises _OtherType, OSError."""
+    fd = os.open(name, OPEN_FILE, dir_fd=directory)
+    try:
+        size = os.preadv(fd, (room,), 0)
+        status = os.fstat(fd)
+    except OSError as error:
+        if error.errno in NO_POSITIONS:
+            raise _OtherType from error
+        raise
+    finally:
+        os.close(fd)
+    if not stat.S_ISREG(status.st_mode):
+        raise _OtherType
+    return size, status
 
 
 def _read_stable(fd: int, walked: Signature, room: memoryview) -> tuple[int, Signature, bool]:
@@ -244,7 +327,7 @@ def _content(
 ) -> Content:
     if not stable:
         return Content(file, None, signature, hashes, "unstable", f"changed in {TRIES} readings")
-    problem: PathProblem | None = "setuid_stripped" if signature[4] & 0o6000 else None
+    problem: PathProblem | None = "setuid_stripped" if signature[4] & SET_ID else None
     return Content(file, settled(signature, read_at), signature, hashes, problem)
 
 

@@ -40,12 +40,16 @@ class Described:
 def describe(collected: Collected, base: Base) -> Described:
     """All that follows from the tree alone. Pure."""
     tree = collected.tree
+    files = size = 0
+    for node in tree.values():
+        files += node.type == "file"
+        size += node.size
     return Described(
         tree=tree_digest(tree),
         delta=delta(base.tree, tree),
         reports=collected.reports,
-        files=sum(node.type == "file" for node in tree.values()),
-        bytes=sum(node.size for node in tree.values()),
+        files=files,
+        bytes=size,
         implemented=implemented(tree),
     )
 

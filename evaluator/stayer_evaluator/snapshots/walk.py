@@ -6,7 +6,6 @@ unchanged snapshot takes.
 """
 
 import errno
-import heapq
 import os
 import stat
 import time
@@ -17,7 +16,7 @@ from typing import NamedTuple
 from stayer_evaluator.records.queue import PathProblem
 from stayer_evaluator.snapshots import names
 from stayer_evaluator.snapshots.directories import OPEN_DIRECTORY, Directories
-from stayer_evaluator.snapshots.excludes import ALWAYS_KEPT, Filter
+from stayer_evaluator.snapshots.excludes import Filter
 from stayer_evaluator.snapshots.index import (
     FUTURE_NS,
     RACY_WINDOW_NS,
@@ -30,9 +29,6 @@ from stayer_evaluator.snapshots.manifest import Node
 
 MAX_DEPTH = 256
 """Levels; one descriptor each is open at the deepest place."""
-KEPT_ENTRIES = 10_000
-KEPT_BYTES = 64 * 1024**2
-"""What ALWAYS_KEPT may hold besides the limits: a full workspace must not crowd it out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +41,27 @@ class Limits:
 
 
 class Unread(NamedTuple):
-    """A regular file whose content must be read."""
+    """A regular file that may have changed."""
 
     directory: str
     name: str
     signature: Signature
 
 
+class Step(NamedTuple):
+    """What must be read in one directory, through its descriptor."""
+
+    fd: int
+    directory: str
+    listing: Listing
+    """Of the scan: where the placeholders of these files are."""
+    new: list[str]
+    """Names of regular files that nobody has looked at yet, to spare a look at each: whoever reads
+    them adds their sizes to the scan's, and stops beyond the limit."""
+    unread: list[Unread]
+
+
+NEW = Seen(None, None, None)
 _Place = tuple[int, str, list[str]]
 """An open directory: descriptor, path, subdirectories that are still to be entered."""
 
@@ -61,14 +71,14 @@ Stamp = tuple[int, int, int]
 
 @dataclass(slots=True)
 class Scan:
-    """What one walk saw. Files that had to be read stand in `index` with a signature of None."""
+    """What one walk saw. Files that must be read stand in `index` with a signature of None."""
 
     started_ns: int
     index: Index = field(default_factory=dict)
     stamps: dict[str, Stamp] = field(default_factory=dict)
     """Of every directory, taken just before it was listed."""
     unread: int = 0
-    """Files that had to be read."""
+    """Files that must be read."""
     changed: bool = False
     """A path other than those files is new, gone or different."""
     problems: list[tuple[str, PathProblem, str]] = field(default_factory=list)
@@ -88,28 +98,32 @@ class Walk:
     directory's descriptor, while it is still open.
     """
 
+    looks_at_new = False
+    """Whether also a new regular file is looked at before it is read."""
+
     def __init__(self, index: Index, excludes: Filter, limits: Limits) -> None:
         self.old = index
         self.excludes = excludes
         self.limits = limits
         self.scan = Scan(started_ns=time.time_ns())
 
-    def steps(self, root: int) -> Iterator[tuple[int, list[Unread]]]:
-        """The unread files of each directory that has some, with its descriptor.
+    def steps(self, root: int) -> Iterator[Step]:
+        """What must be read in each directory that holds something to read.
 
-        The descriptor is valid until the next step. Raises Overflow; OSError when the root itself
+        Its descriptor is valid until the next step. Raises Overflow; OSError when the root itself
         cannot be listed.
         """
         stack: list[_Place] = []
         try:
-            unread = self._enter(stack, root, ".", "")
+            step: Step | None = self._enter(stack, root, ".", "")
             while stack:
                 fd, directory, pending = stack[-1]
-                if unread:
-                    yield fd, unread
-                    unread = []
+                if step is not None:
+                    if step.new or step.unread:
+                        yield step
+                    step = None
                 elif pending:
-                    unread = self._descend(stack, fd, directory, pending.pop())
+                    step = self._descend(stack, fd, directory, pending.pop())
                 else:
                     os.close(stack.pop()[0])
         finally:
@@ -117,7 +131,7 @@ class Walk:
                 os.close(fd)
         self.scan.changed = self.scan.changed or len(self.scan.index) != len(self.old)
 
-    def _enter(self, stack: list[_Place], parent: int, name: str, directory: str) -> list[Unread]:
+    def _enter(self, stack: list[_Place], parent: int, name: str, directory: str) -> Step:
         """Open and list a directory, which is the last of the stack then."""
         fd = os.open(name, OPEN_DIRECTORY, dir_fd=parent)
         folders: list[str] = []
@@ -125,12 +139,12 @@ class Walk:
         self.scan.stamps[directory] = stamp_of(os.fstat(fd))
         return self._list(fd, directory, folders)
 
-    def _descend(self, stack: list[_Place], fd: int, directory: str, name: str) -> list[Unread]:
+    def _descend(self, stack: list[_Place], fd: int, directory: str, name: str) -> Step | None:
         path = directory + name
         if len(stack) >= self.limits.depth:
             detail = f"deeper than {self.limits.depth} levels"
             self.scan.problems.append((path, "too_deep", detail))
-            return []
+            return None
         try:
             return self._enter(stack, fd, name, path + "/")
         except OSError as error:
@@ -142,24 +156,36 @@ class Walk:
                 self.scan.problems.append((path, "vanished", ""))
             else:
                 raise
-        return []
+        return None
 
-    def _list(self, fd: int, directory: str, folders: list[str]) -> list[Unread]:
+    def _list(self, fd: int, directory: str, folders: list[str]) -> Step:
         """List one directory; adds the names of its subdirectories to `folders`."""
         known: Listing = self.old.get(directory, {})
         fresh: Listing = {}
+        new: list[str] = []
         unread: list[Unread] = []
         size = 0
+        leaves_out = self.excludes.leaves_out
+        room = self.limits.files - self.scan.entries
         with os.scandir(fd) as found:
             for entry in self._arrange(directory, found):
+                name = entry.name
+                seen = known.get(name)
+                if seen is None:
+                    if len(fresh) >= room:  # bounds memory while one huge directory is listed
+                        self._overflow()
+                    if leaves_out(directory, name):
+                        continue
+                    if not self.looks_at_new and entry.is_file(follow_symlinks=False):
+                        fresh[name] = NEW
+                        new.append(name)
+                        continue
                 try:
                     status = entry.stat(follow_symlinks=False)
                 except FileNotFoundError:
                     continue
-                name = entry.name
-                seen = known.get(name)
                 if status.st_mode & 0o170000 == 0o040000:
-                    self._folder(directory, name, status.st_mode, seen, fresh, folders)
+                    self._folder(name, status.st_mode, seen, fresh, folders)
                 elif seen is not None and seen.signature == (
                     status.st_size,
                     status.st_mtime_ns,
@@ -172,7 +198,8 @@ class Walk:
                 else:
                     size += self._other(fd, directory, name, status, seen, fresh, unread)
         self._close(directory, known, fresh, folders, unread, size)
-        return unread
+        self.scan.unread += len(new)
+        return Step(fd, directory, fresh, new, unread)
 
     def _arrange(
         self,
@@ -201,18 +228,8 @@ class Walk:
             self._overflow()
 
     def _folder(
-        self,
-        directory: str,
-        name: str,
-        mode: int,
-        seen: Seen | None,
-        fresh: Listing,
-        folders: list[str],
+        self, name: str, mode: int, seen: Seen | None, fresh: Listing, folders: list[str]
     ) -> None:
-        if seen is None:
-            self._check_room(fresh)
-            if self.excludes.leaves_out(directory, name):
-                return
         folders.append(name)
         signature = (0, 0, 0, 0, mode)  # of a directory only the mode is its own
         if seen is None or seen.signature != signature:
@@ -231,15 +248,11 @@ class Walk:
         unread: list[Unread],
     ) -> int:
         """Anything but a directory that is new or looks different; returns the bytes it adds."""
-        if seen is None:
-            self._check_room(fresh)
-            if self.excludes.leaves_out(directory, name):
-                return 0
         signature = signature_of(status)
         if not stat.S_ISREG(status.st_mode):
             now = _special(fd, directory + name, name, signature, self.scan.started_ns)
         elif status.st_size > self.limits.bytes:
-            now = _oversized(status, signature)
+            now = oversized(status)
         else:
             fresh[name] = Seen(None, signature, seen.node if seen else None)
             unread.append(Unread(directory, name, signature))
@@ -249,71 +262,8 @@ class Walk:
             self.scan.changed = True
         return 0
 
-    def _check_room(self, fresh: Listing) -> None:
-        """Bounds memory while one huge directory is listed."""
-        if self.scan.entries + len(fresh) >= self.limits.files:
-            self._overflow()
-
     def _overflow(self) -> None:
         raise Overflow
-
-
-@dataclass(slots=True)
-class _Budget:
-    entries: int
-    bytes: int
-
-
-class OrderedWalk(Walk):
-    """Lists by name and leaves out what is beyond the limits."""
-
-    def __init__(self, index: Index, excludes: Filter, limits: Limits) -> None:
-        super().__init__(index, excludes, limits)
-        self.rest = _Budget(limits.files, limits.bytes)
-        self.kept = _Budget(KEPT_ENTRIES, KEPT_BYTES)
-
-    def _overflow(self) -> None:
-        """Expected here: `_close` deals with it."""
-
-    def _arrange(
-        self, directory: str, found: Iterable[os.DirEntry[str]]
-    ) -> Iterable[os.DirEntry[str]]:
-        def order(entry: os.DirEntry[str]) -> tuple[bool, bytes]:
-            return bool(directory) or entry.name not in ALWAYS_KEPT, os.fsencode(entry.name)
-
-        return heapq.nsmallest(self.limits.files + 1, found, key=order)
-
-    def _close(
-        self,
-        directory: str,
-        known: Listing,
-        fresh: Listing,
-        folders: list[str],
-        unread: list[Unread],
-        size: int,
-    ) -> None:
-        budget = self.kept if directory.partition("/")[0] in ALWAYS_KEPT else self.rest
-        dropped = 0
-        for name, seen in list(fresh.items()):
-            plain = 0 if seen.soft is None else seen.soft[0]
-            if budget.entries <= 0:
-                del fresh[name]
-                dropped += 1
-                continue
-            budget.entries -= 1
-            if plain > budget.bytes and seen.problem is None:
-                fresh[name] = Seen(None, None, None, "too_large", "the tree is over its limit")
-                size -= plain
-            elif seen.problem is None:
-                budget.bytes -= plain
-        if dropped:
-            detail = f"{dropped} or more left out"
-            self.scan.problems.append((directory or ".", "too_many_files", detail))
-        folders[:] = sorted((name for name in folders if name in fresh), reverse=True)
-        if not directory:  # popped from the end: the kept ones first
-            folders.sort(key=lambda name: name in ALWAYS_KEPT)
-        unread[:] = [u for u in unread if u.name in fresh and fresh[u.name].problem is None]
-        super()._close(directory, known, fresh, folders, unread, size)
 
 
 def stamp_of(status: os.stat_result) -> Stamp:
@@ -327,7 +277,7 @@ def moved(root: int, scan: Scan) -> bool:
     A file that is moved between two directories while they are listed could be in neither listing.
     """
     for directory, stamp in scan.stamps.items():
-        if not _still(stamp[2], scan.started_ns):
+        if not still(stamp[2], scan.started_ns):
             return True
         try:
             if _stamp_now(root, directory) != stamp:
@@ -361,10 +311,10 @@ def signature_of(status: os.stat_result) -> Signature:
 
 def settled(signature: Signature, read_at_ns: int) -> Signature | None:
     """The signature if it may be trusted, None when the file changed around its reading."""
-    return signature if _still(signature[2], read_at_ns) else None
+    return signature if still(signature[2], read_at_ns) else None
 
 
-def _still(ctime_ns: int, at_ns: int) -> bool:
+def still(ctime_ns: int, at_ns: int) -> bool:
     """Whether a change after `at_ns` must show as another ctime."""
     return not -FUTURE_NS < at_ns - ctime_ns < RACY_WINDOW_NS
 
@@ -386,7 +336,8 @@ def _special(fd: int, path: str, name: str, signature: Signature, now_ns: int) -
     return Seen(trusted, signature, node)
 
 
-def _oversized(status: os.stat_result, signature: Signature) -> Seen:
+def oversized(status: os.stat_result) -> Seen:
+    """A file that alone is beyond the limit of bytes."""
     sparse = status.st_blocks * 512 < status.st_size // 2
-    detail = f"{status.st_size} bytes"
-    return Seen(None, signature, None, "sparse_capped" if sparse else "too_large", detail)
+    problem: PathProblem = "sparse_capped" if sparse else "too_large"
+    return Seen(None, signature_of(status), None, problem, f"{status.st_size} bytes")

@@ -257,7 +257,9 @@ def test_a_life_that_overhears_its_cancellation_is_told_again():
             program.store.begins.set()
             life = asyncio.ensure_future(program.run())
             await program.drain()
-            return await life
+            code = await life
+        await program.server.close()
+        return code
 
     with make_pod(HANGING) as pod:
         assert asyncio.run(scenario(pod)) == 143

@@ -231,15 +231,16 @@ def test_a_lost_answer_is_recognised_by_its_own_bytes(monkeypatch: pytest.Monkey
         assert [request.command for request in server.seen] == ["PUT", "PUT", "GET"]
 
 
-def test_what_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("data", [DATA, bytes(PIECE + 1)], ids=["small", "large"])
+def test_what_is_sent(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
     """Conditional, signed over the body, with our own hash and no checksum dialect (F20)."""
     with served(good, monkeypatch=monkeypatch) as (store, server):
-        asyncio.run(store.create("runs/x", DATA))
+        asyncio.run(store.create("runs/x", data))
 
     headers = server.seen[0].headers
-    digest = hashlib.sha256(DATA).hexdigest()
+    digest = hashlib.sha256(data).hexdigest()
     assert server.seen[0].path == "/b/runs/x"
-    assert server.seen[0].body == DATA
+    assert server.seen[0].body == data
     assert headers["If-None-Match"] == "*"
     assert headers["x-amz-content-sha256"] == digest
     assert headers["x-amz-meta-sha256"] == digest

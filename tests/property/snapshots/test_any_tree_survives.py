@@ -24,6 +24,7 @@ from makers_snapshots import (
     build,
     collect,
     files,
+    hold_still,
     links,
     picture,
     restored,
@@ -47,14 +48,16 @@ async def no_sleep(_: float) -> None:
     pass
 
 
-@given(trees)
+@given(trees, st.booleans())
 @settings(max_examples=60)
-def test_a_tree_comes_back_identical(tree: D) -> None:
+def test_a_tree_comes_back_identical(tree: D, old: bool) -> None:
     with tempfile.TemporaryDirectory() as name:
         directory, root = Path(name), Path(name) / "workspace"
         root.mkdir()
         build(root, tree)
         store = MemoryStore()
+        if old:
+            hold_still()
 
         collected = collect(root, store)
         out = asyncio.run(restored(store, collected.tree, directory))

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 import zstandard
 
-from makers_snapshots import collect, problems, restored
+from makers_snapshots import collect, hold_still, problems, restored
 from stayer_evaluator.snapshots.pack import CHUNK, FRAME_LIMIT, unpack
-from stayer_evaluator.snapshots.walk import Limits
+from stayer_evaluator.snapshots.reading import Reading
+from stayer_evaluator.snapshots.walk import NEW, Limits, Overflow, Scan, Step
 from stayer_evaluator.snapshots.wipe import wipe
 from stayer_evaluator.storage.documents import CorruptObject
 from stayer_evaluator.storage.memory import MemoryStore
@@ -68,6 +71,36 @@ def test_w6_beyond_the_byte_limit_files_are_left_out_and_reported(root: Path) ->
 
     assert set(collected.tree) == {b"a"}
     assert problems(collected.reports) == {"b": "too_large", "c": "too_large"}
+
+
+def test_w6_new_files_beyond_the_byte_limit_are_not_read_to_the_end(root: Path) -> None:
+    """Their sizes are known only once they are read, and a folder may hold any number of them."""
+    for number in range(100):
+        (root / f"f{number:02}").write_bytes(bytes([number]) * 10_000)
+    hold_still()
+    scan = Scan(time.time_ns())
+    fd = os.open(root, os.O_RDONLY)
+    with ThreadPoolExecutor(1) as pool:
+        reading = Reading(fd, scan, 100_000, set(), pool, 1)
+        names = sorted(path.name for path in root.iterdir())
+        with pytest.raises(Overflow):
+            list(reading.packs([Step(fd, "", dict.fromkeys(names, NEW), names, [])]))
+    os.close(fd)
+
+    assert reading.bytes == 100_000
+
+
+def test_w5_a_giant_costs_its_neighbours_no_second_reading(root: Path) -> None:
+    with (root / "giant").open("wb") as file:
+        file.truncate(1 << 40)
+    for number in range(10):
+        (root / f"f{number}").write_bytes(bytes([number]) * 10_000)
+    hold_still()
+
+    collected = collect(root)
+
+    assert problems(collected.reports) == {"giant": "sparse_capped"}
+    assert (len(collected.tree), collected.bytes_read) == (10, 100_000)
 
 
 def deep(root: Path, levels: int) -> None:

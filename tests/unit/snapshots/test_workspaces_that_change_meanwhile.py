@@ -17,7 +17,7 @@ from makers_snapshots import Recorder, collect, problems
 from stayer_evaluator.snapshots.manifest import Node, Tree, pieces_of
 from stayer_evaluator.snapshots.pack import CHUNK, cut, unpack
 from stayer_evaluator.snapshots.reading import Reading
-from stayer_evaluator.snapshots.walk import Unread
+from stayer_evaluator.snapshots.walk import NEW, Scan, Step, Unread
 from stayer_evaluator.storage.memory import MemoryStore
 
 SECRET = b"SECRET-OF-THE-SIDECAR"
@@ -99,28 +99,78 @@ def test_w1_a_parent_swapped_for_a_link_never_leads_outside(root: Path, tmp_path
             assert SECRET not in contents(store, collect(root, store, settled=False).tree)
 
 
-@pytest.mark.parametrize("kind", ["fifo", "folder", "link", "nothing"])
+NULL_DEVICE = ("/dev", "null")
+
+
+@pytest.mark.parametrize("kind", ["fifo", "folder", "link", "nothing", "device"])
+@pytest.mark.parametrize("looked_at", ["not looked at", "small", "large"])
 def test_w4_a_file_that_turns_into_something_else_before_it_is_read_is_absent(
-    root: Path, kind: str
+    root: Path, kind: str, looked_at: str
 ) -> None:
     make: dict[str, Callable[[Path], object]] = {
         "fifo": os.mkfifo,
         "folder": Path.mkdir,
         "link": lambda path: path.symlink_to("/etc/passwd"),
         "nothing": lambda path: None,
+        "device": lambda path: None,
     }
     make[kind](root / "file")
-    fd = os.open(root, os.O_RDONLY)
+    directory, name = NULL_DEVICE if kind == "device" else (root, "file")
+    fd = os.open(directory, os.O_RDONLY)
+    listing = {name: NEW}
+    sizes = {"not looked at": [], "small": [10], "large": [2 * CHUNK]}[looked_at]
+    unread = [Unread("", name, (size, 1, 1, 1, 0o100644)) for size in sizes]
     with ThreadPoolExecutor(2) as pool:
-        reading = Reading(fd, set(), pool, 2)
-        for size in (10, 2 * CHUNK):
-            file = Unread("", "file", (size, 1, 1, 1, 0o100644))
-            assert list(reading.packs([(fd, [file])])) == []
+        reading = Reading(fd, Scan(0), 1 << 40, set(), pool, 2)
+        step = Step(fd, "", listing, [] if sizes else [name], unread)
+        assert list(reading.packs([step])) == []
     os.close(fd)
 
-    assert [content.problem for content in reading.contents] == ["vanished"] * 3 or [
-        content.problem for content in reading.contents
-    ] == ["vanished"] * 2
+    assert not reading.plain
+    assert [content.problem for content in reading.contents] == ["vanished"]
+
+
+@pytest.mark.parametrize("size", [100, 3 * CHUNK], ids=["read at once", "read in chunks"])
+def test_w9_a_file_that_is_written_as_it_is_read_is_read_again(
+    root: Path, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Same size, just after its bytes were taken: only its times tell."""
+    path = root / "file"
+    path.write_bytes(b"old" + bytes(size))
+    plain = os.preadv
+
+    def read_then_write(fd: int, buffers: list[memoryview], offset: int) -> int:
+        found = plain(fd, buffers, offset)
+        if path.read_bytes().startswith(b"old"):
+            path.write_bytes(b"new" + bytes(size))
+        return found
+
+    monkeypatch.setattr(os, "preadv", read_then_write)
+    store = MemoryStore()
+
+    collected = collect(root, store)
+
+    assert whole(store, collected.tree[b"file"]).startswith(b"new")
+    assert not collected.reports
+
+
+def test_w9_a_file_that_a_file_system_gives_in_parts_is_read_again(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = bytes(range(200))
+    (root / "file").write_bytes(content)
+    plain = os.preadv
+    parts = iter([70])
+
+    def read_in_parts(fd: int, buffers: list[memoryview], offset: int) -> int:
+        return plain(fd, [buffer[: next(parts, None)] for buffer in buffers], offset)
+
+    monkeypatch.setattr(os, "preadv", read_in_parts)
+    store = MemoryStore()
+
+    collected = collect(root, store)
+
+    assert whole(store, collected.tree[b"file"]) == content
 
 
 COUNT_UP = """
