@@ -42,7 +42,7 @@ from stayer_evaluator.storage.settings import StoreSettings
 FILES = 12_000
 FOLDERS = 1_500
 ROUNDS = 7
-FIRST_ROUNDS = 9  # the two that are compared are close
+FIRST_ROUNDS = 15  # the two that are compared are close
 CHANGED = 12
 
 
@@ -267,7 +267,7 @@ async def bench(directory: Path, settings: StoreSettings) -> Report:
     await asyncio.sleep(0.1)  # past the racy window of the youngest file
     for number in range(FIRST_ROUNDS):
         await ours.take_first(ours.first, f"first-{number}", NO_BASE)
-        if number % 3 == 0:  # it is far behind
+        if number % 5 == 0:  # it is far behind
             restic.init(str(number))
             await timed(others["restic first"], restic.backup)
         await timed(tars["tar|zstd first"], partial(tar_zstd, root, store, f"first-{number}"))
