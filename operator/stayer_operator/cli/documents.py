@@ -11,8 +11,8 @@ from stayer_evaluator.records.queue import SnapshotEntry
 from stayer_evaluator.records.results import TrialResults
 from stayer_evaluator.records.verdict import Verdict
 from stayer_operator.api import names
+from stayer_operator.api.wording import counted
 from stayer_operator.cli.errors import CliError
-from stayer_operator.cli.output import counted
 
 Document = dict[str, Any]
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"

@@ -50,11 +50,6 @@ def size(count: int) -> str:
     return f"{amount:.1f} {unit}" if amount < 10 and unit != "B" else f"{amount:.0f} {unit}"
 
 
-def counted(number: int, one: str, many: str = "") -> str:
-    """`1 task`, `2 tasks`; `many` where it is not just an s more."""
-    return f"{number} {one if number == 1 else many or f'{one}s'}"
-
-
 def text(value: object) -> str:
     """A cell: a dash for nothing, three digits for fractions."""
     if value is None or value == "":

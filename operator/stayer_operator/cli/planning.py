@@ -6,8 +6,9 @@ import re
 from stayer_evaluator.storage.layout import taskset_entry
 from stayer_evaluator.storage.store import ObjectMissing
 from stayer_operator.api.run import RunSpec
+from stayer_operator.api.wording import counted
 from stayer_operator.cli.errors import CliError
-from stayer_operator.cli.output import Document, counted
+from stayer_operator.cli.output import Document
 from stayer_operator.cli.store_access import open_store
 from stayer_operator.core.pods.settings import PodSettings
 from stayer_operator.core.run.problems import Problem, shown, summary

@@ -7,11 +7,12 @@ from typing import Annotated
 import typer
 
 from stayer_evaluator.scoring.tables import cell_table, trial_table
+from stayer_operator.api.wording import counted
 from stayer_operator.cli import again, documents, planning, store_access
 from stayer_operator.cli.cluster_access import ClusterAccess, Document
 from stayer_operator.cli.errors import CliError
 from stayer_operator.cli.options import Namespace, OutputFormat
-from stayer_operator.cli.output import Output, console, counted, print_json, print_table
+from stayer_operator.cli.output import Output, console, print_json, print_table
 from stayer_operator.cli.watch import watch_run
 
 app = typer.Typer(no_args_is_help=True, help="Benchmark runs.")

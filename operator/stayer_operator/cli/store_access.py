@@ -25,10 +25,10 @@ from stayer_evaluator.storage.queue import QueueReader
 from stayer_evaluator.storage.s3 import connect_s3
 from stayer_evaluator.storage.settings import SettingsError, StoreSettings
 from stayer_evaluator.storage.store import MutableStore, ObjectMissing, ObjectStore
+from stayer_operator.api.wording import counted
 from stayer_operator.cli.again import newest_attempts
 from stayer_operator.cli.documents import snapshot_document
 from stayer_operator.cli.errors import CliError
-from stayer_operator.cli.output import counted
 
 __all__ = ["TaskRecord", "open_store"]
 

@@ -10,11 +10,12 @@ import typer
 from stayer_evaluator.tasks.problems import InvalidTask, Problem, errors
 from stayer_evaluator.tasks.push import PushPlan, plan_push, push
 from stayer_evaluator.tasks.validate import check_task
+from stayer_operator.api.wording import counted
 from stayer_operator.cli import store_access
 from stayer_operator.cli.errors import CliError
 from stayer_operator.cli.image_build import Builder, wanted_base
 from stayer_operator.cli.options import OutputFormat
-from stayer_operator.cli.output import Output, console, counted, print_json, print_table
+from stayer_operator.cli.output import Output, console, print_json, print_table
 
 app = typer.Typer(no_args_is_help=True, help="Task directories.")
 

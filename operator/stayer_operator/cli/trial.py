@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from stayer_operator.api.wording import counted
 from stayer_operator.cli import store_access
 from stayer_operator.cli.cluster_access import ClusterAccess, Document
 from stayer_operator.cli.documents import (
@@ -16,7 +17,7 @@ from stayer_operator.cli.documents import (
 )
 from stayer_operator.cli.errors import CliError
 from stayer_operator.cli.options import Namespace, OutputFormat
-from stayer_operator.cli.output import Output, console, counted, print_json, print_table
+from stayer_operator.cli.output import Output, console, print_json, print_table
 
 app = typer.Typer(no_args_is_help=True, help="Trials of a run.")
 

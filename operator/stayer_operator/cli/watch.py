@@ -4,11 +4,12 @@ import time
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from stayer_operator.api.wording import counted
 from stayer_operator.cli.cluster_access import ClusterAccess, Document
 from stayer_operator.cli.documents import has_ended, running, waiting_reason
 from stayer_operator.cli.documents import phase as phase_of
 from stayer_operator.cli.errors import CliError, TimedOutError
-from stayer_operator.cli.output import console, counted
+from stayer_operator.cli.output import console
 
 POLL_SECONDS = 2.0
 

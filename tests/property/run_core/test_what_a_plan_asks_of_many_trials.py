@@ -15,6 +15,7 @@ from stayer_operator.api.conditions import (
     TERMINAL_TRIAL_PHASES,
     TrialPhase,
 )
+from stayer_operator.api.wording import counted
 from stayer_operator.core.run.assess import assess, attempt_key
 from stayer_operator.core.run.census import outcomes, take_census
 from stayer_operator.core.run.needs import wants_results, wants_waits
@@ -128,7 +129,7 @@ def test_trials_beyond_what_is_asked_for_are_named(view: RunView):
     existing = [attempt_key(t) for t in view.trials if t.kind is TrialKind.ATTEMPT]
     lost = [key for key in existing if key not in planned]
     assert assessment.immutable == bool(lost)
-    assert not lost or f"found {len(lost)} attempts" in str(assessment.problems[-1])
+    assert not lost or f"found {counted(len(lost), 'attempt')} " in str(assessment.problems[-1])
 
 
 @given(views())

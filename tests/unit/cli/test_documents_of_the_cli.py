@@ -4,10 +4,11 @@ from datetime import UTC, datetime
 
 import pytest
 
+from stayer_operator.api.wording import counted
 from stayer_operator.cli.documents import age, read_run, run_row, waiting_reason
 from stayer_operator.cli.errors import CliError
 from stayer_operator.cli.image_build import wanted_base
-from stayer_operator.cli.output import counted, text
+from stayer_operator.cli.output import text
 
 NOW = datetime(2030, 1, 2, tzinfo=UTC).timestamp()
 GOOD = "apiVersion: stayer.dev/v1alpha1\nkind: BenchmarkRun\nmetadata: {name: r}\nspec: {}\n"

@@ -157,7 +157,7 @@ class TestWaiting:
         progressing = world.condition("Progressing")
         assert progressing["status"] == "False"
         assert progressing["reason"] == "ShapeUnschedulable"
-        assert progressing["message"] == "2 trials wait: as they must"
+        assert progressing["message"] == "2 trials waiting: as they must"
 
 
 class TestRefusal:

@@ -20,6 +20,7 @@ from functools import lru_cache
 
 from stayer_evaluator.records.outcomes import TrialKind
 from stayer_operator.api.conditions import Reason
+from stayer_operator.api.wording import counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,7 +212,7 @@ def _limit(
     if limit is not None and usage.by_model[run.key, trial.model] >= limit:
         return Wait(
             reason=Reason.MODEL_PARALLELISM,
-            message=f"spec.modelLimits: {limit} trials of model {trial.model} hold pods",
+            message=f"spec.modelLimits: {trial.model} has {counted(limit, 'trial')} with pods",
         )
     if trial.shape in usage.blocked:
         return Wait(
@@ -221,7 +222,7 @@ def _limit(
     if usage.starting[trial.shape] >= view.starting_per_shape:
         return Wait(
             reason=Reason.PODS_STARTING,
-            message=f"{view.starting_per_shape} pairs of its shape wait for nodes",
+            message=f"{counted(view.starting_per_shape, 'pair')} of its shape without nodes yet",
         )
     return None
 
@@ -230,7 +231,7 @@ def _limit(
 def _run_is_full(parallelism: int) -> Wait:
     return Wait(
         reason=Reason.RUN_PARALLELISM,
-        message=f"spec.parallelism: {parallelism} trials of the run hold pods",
+        message=f"spec.parallelism: the run has {counted(parallelism, 'trial')} with pods",
     )
 
 

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from stayer_operator.api.names import digest10
 from stayer_operator.api.run import RunSpec
+from stayer_operator.api.wording import counted
 from stayer_operator.core.run.cells import AttemptKey
 from stayer_operator.core.run.problems import Problem
 
@@ -69,7 +70,7 @@ def lost_attempts(
     return (
         Problem(
             field="spec.matrix and spec.attempts",
-            found=f"{len(lost)} attempts with trials left out, for instance attempt "
+            found=f"{counted(len(lost), 'attempt')} with trials left out, for instance attempt "
             f"{first.attempt} of {first.agent}/{first.model}/{first.loop} on {first.task}",
             accepted="the cells and attempts before, and more",
         ),

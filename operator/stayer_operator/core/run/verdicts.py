@@ -1,6 +1,7 @@
 """Conditions and phase of a run from what was assessed and counted."""
 
 from collections import Counter
+from collections.abc import Sized
 from dataclasses import dataclass
 
 from stayer_operator.api.conditions import (
@@ -10,6 +11,7 @@ from stayer_operator.api.conditions import (
     RunPhase,
     TrialPhase,
 )
+from stayer_operator.api.wording import counted
 from stayer_operator.core.run.assess import Assessment
 from stayer_operator.core.run.census import Census
 from stayer_operator.core.run.problems import summary
@@ -97,19 +99,24 @@ def _tasks_ready(assessment: Assessment, census: Census) -> Verdict:
         return _tasks(None, Reason.WAITING_FOR_SPEC, "the spec is not accepted")
     if found.rejected:
         lines = (f"{task}: {', '.join(why[:LISTED])}" for task, why in found.rejected[:LISTED])
-        message = f"the gold solution of {len(found.rejected)} tasks fails: {'; '.join(lines)}"
+        tasks = counted(len(found.rejected), "task")
+        message = f"the gold solution of {tasks} fails: {'; '.join(lines)}"
         return _tasks(False, Reason.TASK_REJECTED, message)
     if found.failed:
         lines = (f"{task}: {why or 'no result'}" for task, why in found.failed[:LISTED])
         message = (
-            f"{len(found.failed)} inventories could not be taken: {'; '.join(lines)}; raise "
+            f"{_inventories(found.failed)} could not be taken: {'; '.join(lines)}; raise "
             "spec.rerun.generation to try again"
         )
         return _tasks(False, Reason.INVENTORY_FAILED, message)
     if found.pending:
-        message = f"{len(found.pending)} inventories are not taken yet: {_some(found.pending)}"
+        message = f"{_inventories(found.pending)} still to be taken: {_some(found.pending)}"
         return _tasks(False, Reason.INVENTORY_PENDING, message)
-    return _tasks(True, Reason.TASKS_FOUND, f"{len(assessment.tasks)} tasks")
+    return _tasks(True, Reason.TASKS_FOUND, counted(len(assessment.tasks), "task"))
+
+
+def _inventories(tasks: Sized) -> str:
+    return counted(len(tasks), "inventory", "inventories")
 
 
 def _tasks(status: bool | None, reason: Reason, message: str) -> Verdict:
@@ -154,8 +161,8 @@ def _end_reason(assessment: Assessment, census: Census) -> tuple[Reason, str] | 
     if census.missing or found.pending:
         return None
     if not census.phases.get(TrialPhase.SUCCEEDED):
-        return Reason.TRIALS_FAILED, f"none of {census.planned} trials has a valid result"
-    return Reason.TRIALS_FINISHED, f"all {census.planned} trials have ended"
+        return Reason.TRIALS_FAILED, f"{counted(census.planned, 'trial')} ended, no valid result"
+    return Reason.TRIALS_FINISHED, f"{counted(census.planned, 'trial')} ended"
 
 
 def _ended_by_itself(assessment: Assessment, census: Census) -> bool:
@@ -191,7 +198,8 @@ def _progressing(
         return waits
     if tasks_ready.status is not True:
         return _progress(False, tasks_ready.reason, f"waits for tasks: {tasks_ready.message}")
-    return _progress(True, Reason.CREATING_TRIALS, f"{len(census.missing)} trials to create")
+    missing = counted(len(census.missing), "trial")
+    return _progress(True, Reason.CREATING_TRIALS, f"{missing} to create")
 
 
 def _progress(status: bool, reason: Reason, message: str) -> Verdict:
@@ -212,7 +220,9 @@ def _waits(view: RunView) -> Verdict | None:
     reason, count = Counter(t.waits_for for t in waiting).most_common(1)[0]
     message = next(t.waits_message for t in waiting if t.waits_for == reason)
     return _progress(
-        False, _REASONS.get(reason, Reason.UNSCHEDULABLE), f"{count} trials wait: {message}"
+        False,
+        _REASONS.get(reason, Reason.UNSCHEDULABLE),
+        f"{counted(count, 'trial')} waiting: {message}",
     )
 
 

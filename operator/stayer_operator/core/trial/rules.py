@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 
 from stayer_evaluator.records.outcomes import FailureMode, Role
 from stayer_operator.api.conditions import Reason, TrialCondition, TrialPhase
+from stayer_operator.api.wording import counted
 from stayer_operator.core.failures import Cause, Fault, PodEnd
 from stayer_operator.core.plan import CreatePod, DeletePod, Plan, PodReplaced
 from stayer_operator.core.pods.adjudicator import build_adjudicator_pod
@@ -205,7 +206,7 @@ def _replace_or_give_up(view: TrialView, role: RoleView, end: PodEnd) -> Plan:
     if view.status.infra_restarts >= view.spec.infra_retries:
         message = (
             f"{view.pod_name(role)}: {end.message} "
-            f"(infraRetries: {view.spec.infra_retries} pods were replaced)"
+            f"(infraRetries: {counted(view.spec.infra_retries, 'pod')} replaced already)"
         )
         return outcomes.give_up(view, Reason.INFRASTRUCTURE_FAILED, message)
     return outcomes.replace_pod(view, role, end)
