@@ -35,7 +35,9 @@ EPISODE = EpisodeCursor()
 
 @dataclass
 class BeforeLooking:
-    """What `collect` does first. What has just been written is read otherwise than what is old."""
+    """What `collect` and `Recorder.take` do first. What has just been written is read otherwise
+    than what is old.
+    """
 
     hold_still: bool = False
 
@@ -211,6 +213,8 @@ class Recorder:
 
     async def take(self, **options: bool) -> SnapshotEntry | None:
         assert self.snapshotter is not None
+        if before_looking.hold_still:
+            hold_still()
         return await self.snapshotter.take(EPISODE, 2.0, **options)
 
     def close(self) -> None:

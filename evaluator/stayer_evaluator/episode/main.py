@@ -108,6 +108,9 @@ class Program:
         over = asyncio.ensure_future(self._over())
         try:
             await asyncio.wait((life, over), return_when=asyncio.FIRST_COMPLETED)
+            if not life.done() and over.exception() is not None:  # no answer is no end
+                log.error("not asked whether the trial is over", error=str(over.exception()))
+                await asyncio.wait((life,))
             if life.done():
                 return life.result()
         finally:

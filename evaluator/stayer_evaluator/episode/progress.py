@@ -74,7 +74,7 @@ class ProgressSender:
                     "Content-Type": "application/json",
                 },
             )
-        except (httpx.HTTPError, OSError):
+        except (httpx.HTTPError, OSError, ValueError):  # ValueError: a token that is no text
             self.lost += 1
             return None
         if answer.status_code == 204:

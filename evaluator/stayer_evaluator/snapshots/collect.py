@@ -204,7 +204,7 @@ class Collector:
             directory, name, _ = content.file
             listing = scan.index[directory]
             if content.problem == "vanished":
-                del listing[name]
+                listing.pop(name, None)
                 scan.problems.append((directory + name, "vanished", content.detail))
             else:
                 listing[name] = self._seen(content, pieces, last=last)

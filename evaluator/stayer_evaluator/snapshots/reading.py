@@ -35,6 +35,7 @@ GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.E
 NO_POSITIONS = frozenset({errno.ESPIPE, errno.EISDIR, errno.EINVAL, errno.ENXIO})
 """What reading at a position gives for a fifo, a directory or a device."""
 NO_SIGNATURE = (0, 0, 0, 0, 0)
+"""That of no file: it is looked at again next time."""
 SET_ID = stat.S_ISUID | stat.S_ISGID
 TRIES = 3
 """Readings of a file that changes under the reader before it is taken as it is."""
@@ -146,47 +147,41 @@ class Reading:
         return self._pool.submit(builder.finish)
 
     def _read_new(self, step: Step) -> Iterator[Draft]:
-        """Read files that nobody has looked at, in one piece each.
-
-        One look afterwards is enough where the last change was long before: the others are read
-        again with a look before. This runs once a file of the whole tree at a first snapshot, and
-        is kept flat for that.
+        """Read files that nobody has looked at, in one piece each; what is not plain takes the
+        common way. This runs once a file of the whole tree at a first snapshot, and is kept flat
+        for that.
         """
-        fd, directory, listing, names, _ = step
-        draft, scan, limit = self._draft, self._scan, self._limit
-        for name in names:
+        directory, listing, draft = step.fd, step.listing, self._draft
+        for name in step.new:
             read_at = time.time_ns()
             try:
-                size, status = _read_once(fd, name, draft.room)
-            except _OtherType:
-                self.contents.append(_changed_type(Unread(directory, name, NO_SIGNATURE)))
-                continue
+                size, before, after = _read_once(directory, name, draft.room)
             except OSError as error:
-                self.contents.append(_lost(Unread(directory, name, NO_SIGNATURE), error))
+                self.contents.append(_lost(Unread(step.directory, name, NO_SIGNATURE), error))
                 continue
-            signature = (
-                status.st_size,
-                status.st_mtime_ns,
-                status.st_ctime_ns,
-                status.st_ino,
-                status.st_mode,
-            )
-            if signature[0] > limit - scan.bytes:
-                if signature[0] <= limit:
-                    raise Overflow
-                listing[name] = oversized(status)
+            signature = signature_of(before)
+            if not stat.S_ISREG(signature[4]):
+                self.contents.append(_changed_type(Unread(step.directory, name, signature)))
                 continue
-            scan.bytes += signature[0]
-            plain = size == signature[0] < CHUNK and not signature[4] & SET_ID
-            if plain and still(signature[2], read_at):
+            if signature[0] > self._limit:
+                listing[name] = oversized(before)
+                continue
+            self._count(signature[0])
+            plain = size == signature[0] and not signature[4] & SET_ID
+            if plain and signature == signature_of(after) and still(signature[2], read_at):
                 digest = self._take(draft.room[:size]) if size else ""
                 self.plain.append((listing, name, signature, digest))
                 self.bytes += size
             else:
-                self._read_small(fd, Unread(directory, name, signature))
+                self._read_small(directory, Unread(step.directory, name, signature))
             if draft.full:
                 yield self._hand_over()
                 draft = self._draft
+
+    def _count(self, size: int) -> None:
+        self._scan.bytes += size
+        if self._scan.bytes > self._limit:
+            raise Overflow
 
     def _read_small(self, directory: int, file: Unread) -> None:
         """Read a file in one piece, or put it aside as a large one."""
@@ -194,7 +189,6 @@ class Reading:
         if walked[0] >= CHUNK:
             self._large.append(file)
             return
-        read_at = time.time_ns()
         room = self._draft.room
         try:
             fd = os.open(file.name, OPEN_FILE, dir_fd=directory)
@@ -202,7 +196,7 @@ class Reading:
             self.contents.append(_lost(file, error))
             return
         try:
-            size, signature, stable = _read_stable(fd, walked, room)
+            size, signature, read_at, stable = _read_stable(fd, walked, room)
         except _OtherType:
             self.contents.append(_changed_type(file))
             return
@@ -223,18 +217,24 @@ class Reading:
             return
         try:
             for attempt in range(1, TRIES + 1):
-                content = yield from self._read_chunks(fd, file)
+                read_at, before = time.time_ns(), signature_of(os.fstat(fd))
+                grown = before[0] - file.signature[0]
+                if not stat.S_ISREG(before[4]):
+                    content = _changed_type(file)
+                elif grown > max(0, self._limit - self._scan.bytes):
+                    content = Content(file, None, None, (), "too_large", f"{before[0]} bytes")
+                else:
+                    self._scan.bytes += grown
+                    file = file._replace(signature=before)
+                    content = yield from self._read_chunks(fd, file, read_at)
                 if content.problem != "unstable" or attempt == TRIES:
                     self.contents.append(content)
                     return
         finally:
             os.close(fd)
 
-    def _read_chunks(self, fd: int, file: Unread) -> Generator[Draft, None, Content]:
-        read_at = time.time_ns()
-        before = signature_of(os.fstat(fd))
-        if not stat.S_ISREG(before[4]):
-            return _changed_type(file)
+    def _read_chunks(self, fd: int, file: Unread, read_at: int) -> Generator[Draft, None, Content]:
+        before = file.signature
         hashes: list[str] = []
         read = 0
         for offset in range(0, before[0], CHUNK):
@@ -272,30 +272,32 @@ class _Large(Exception):  # noqa: N818 (steers, is no error)
     """It has grown beyond what is read in one piece."""
 
 
-def _read_once(directory: int, name: str, room: memoryview) -> tuple[int, os.stat_result]:
-    """Read as much as there is room for, then look: bytes, status. Raises _OtherType, OSError."""
+def _read_once(
+    directory: int, name: str, room: memoryview
+) -> tuple[int, os.stat_result, os.stat_result]:
+    """Look, read, look: bytes read and both looks. What is no small file is not read: -1 bytes.
+
+    Raises OSError.
+    """
     fd = os.open(name, OPEN_FILE, dir_fd=directory)
     try:
-        size = os.preadv(fd, (room,), 0)
-        status = os.fstat(fd)
-    except OSError as error:
-        if error.errno in NO_POSITIONS:
-            raise _OtherType from error
-        raise
+        before = os.fstat(fd)
+        if not stat.S_ISREG(before.st_mode) or before.st_size >= CHUNK:
+            return -1, before, before
+        return os.preadv(fd, (room,), 0), before, os.fstat(fd)
     finally:
         os.close(fd)
-    if not stat.S_ISREG(status.st_mode):
-        raise _OtherType
-    return size, status
 
 
-def _read_stable(fd: int, walked: Signature, room: memoryview) -> tuple[int, Signature, bool]:
-    """Stat, read, stat, until both agree or TRIES are spent: size, signature, whether stable.
+def _read_stable(fd: int, walked: Signature, room: memoryview) -> tuple[int, Signature, int, bool]:
+    """Stat, read, stat, until both agree or TRIES are spent: size, signature, time before the
+    reading, whether stable.
 
     The walk's own stat is the first one of the first try. Raises _OtherType, _Large.
     """
     before = walked
     for attempt in range(1, TRIES + 1):
+        read_at = time.time_ns()
         try:
             size = os.preadv(fd, (room,), 0)
         except OSError as error:
@@ -304,14 +306,14 @@ def _read_stable(fd: int, walked: Signature, room: memoryview) -> tuple[int, Sig
             raise
         after = signature_of(os.fstat(fd))
         if after == before and size == after[0]:
-            return size, after, True
+            return size, after, read_at, True
         if not stat.S_ISREG(after[4]):
             raise _OtherType
         if size >= CHUNK or after[0] >= CHUNK:
             raise _Large
         if attempt < TRIES:
             before = after
-    return size, (size, *after[1:]), False
+    return size, (size, *after[1:]), read_at, False
 
 
 def _is_hole(fd: int, offset: int, length: int) -> bool:
@@ -339,6 +341,9 @@ def _lost(file: Unread, error: OSError) -> Content:
     """What an open that failed says of the file; trouble of our own is raised again."""
     if error.errno in (errno.EACCES, errno.EPERM):
         return Content(file, None, None, (), "unreadable", error.strerror or "")
+    if error.errno == errno.EAGAIN:  # somebody holds a lease on it: no time tells when that ends
+        unknown = file._replace(signature=NO_SIGNATURE)
+        return Content(unknown, None, None, (), "unreadable", "leased by a process")
     if error.errno in GONE:
         return Content(file, None, None, (), "vanished", error.strerror or "")
     raise error

@@ -170,6 +170,8 @@ class Walk:
         with os.scandir(fd) as found:
             for entry in self._arrange(directory, found):
                 name = entry.name
+                if name in fresh:  # listed twice, as it was made anew meanwhile
+                    continue
                 seen = known.get(name)
                 if seen is None:
                     if len(fresh) >= room:  # bounds memory while one huge directory is listed
@@ -182,7 +184,8 @@ class Walk:
                         continue
                 try:
                     status = entry.stat(follow_symlinks=False)
-                except FileNotFoundError:
+                except OSError as error:
+                    self._without_a_look(name, seen, fresh, error)
                     continue
                 if status.st_mode & 0o170000 == 0o040000:
                     self._folder(name, status.st_mode, seen, fresh, folders)
@@ -226,6 +229,15 @@ class Walk:
         scan.changed = scan.changed or len(fresh) != len(known)
         if scan.entries > self.limits.files or scan.bytes > self.limits.bytes:
             self._overflow()
+
+    def _without_a_look(self, name: str, seen: Seen | None, fresh: Listing, error: OSError) -> None:
+        """What cannot be looked at: it is gone, or its directory may be listed but not searched."""
+        if error.errno == errno.ENOENT:
+            return
+        if error.errno != errno.EACCES:
+            raise error
+        fresh[name] = Seen(None, None, None, "unreadable", error.strerror or "")
+        self.scan.changed = self.scan.changed or seen is None or seen.problem != "unreadable"
 
     def _folder(
         self, name: str, mode: int, seen: Seen | None, fresh: Listing, folders: list[str]

@@ -247,6 +247,29 @@ class HardOfHearing(Program):
         return await super()._guarded()
 
 
+def test_a_question_that_fails_is_no_end_of_the_trial(monkeypatch: pytest.MonkeyPatch):
+    document = HANGING.model_copy(update={"snapshots": SnapshotSettings(interval_seconds=600)})
+    store = make_store(document)
+
+    async def fail(*asked: object) -> None:
+        raise RuntimeError
+
+    async def scenario(pod: Pod) -> int:
+        program = Program(pod.settings, store)
+        life = await begin(pod, program)
+        monkeypatch.setattr("stayer_evaluator.episode.main.until_over", fail)
+        terminate(pod)
+        await program.drain()
+        code = await life
+        await program.server.close()
+        return code
+
+    with make_pod(document) as pod:
+        assert asyncio.run(scenario(pod)) == 143
+
+    assert asyncio.run(tree_of(store, snapshots(store)[-1]))["half"] == "half\n"
+
+
 def test_a_life_that_overhears_its_cancellation_is_told_again():
     store = make_store(HANGING)
 
@@ -265,11 +288,14 @@ def test_a_life_that_overhears_its_cancellation_is_told_again():
         assert asyncio.run(scenario(pod)) == 143
 
 
-def test_a_pod_that_is_evicted_does_wait_for_it():
+@pytest.mark.parametrize("token", [b"token", b"\xff", None], ids=["", "no text", "no token"])
+def test_a_pod_that_is_evicted_does_wait_for_it(token: bytes | None):
+    """Also where nobody can be asked whether the trial is over."""
     store = Outage(make_store(HANGING))
 
     async def scenario(pod: Pod) -> bool:
-        pod.settings.places.token.write_text("token")
+        if token is not None:
+            pod.settings.places.token.write_bytes(token)
         async with operator_saying(204) as url:
             program = Program(replace(pod.settings, progress_url=url), store)
             life = await begin(pod, program)

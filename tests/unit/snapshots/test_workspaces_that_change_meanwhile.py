@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +19,7 @@ from makers_snapshots import Recorder, collect, problems
 from stayer_evaluator.snapshots.manifest import Node, Tree, pieces_of
 from stayer_evaluator.snapshots.pack import CHUNK, cut, unpack
 from stayer_evaluator.snapshots.reading import Reading
-from stayer_evaluator.snapshots.walk import NEW, Scan, Step, Unread
+from stayer_evaluator.snapshots.walk import NEW, Scan, Step, Unread, Walk
 from stayer_evaluator.storage.memory import MemoryStore
 
 SECRET = b"SECRET-OF-THE-SIDECAR"
@@ -130,22 +132,30 @@ def test_w4_a_file_that_turns_into_something_else_before_it_is_read_is_absent(
     assert [content.problem for content in reading.contents] == ["vanished"]
 
 
-@pytest.mark.parametrize("size", [100, 3 * CHUNK], ids=["read at once", "read in chunks"])
+@pytest.mark.parametrize("took", [0.0, 1.5], ids=["", "after a long wait"])
+@pytest.mark.parametrize(
+    ("size", "at"), [(100, 0), (3 * CHUNK, CHUNK)], ids=["read at once", "read in chunks"]
+)
 def test_w9_a_file_that_is_written_as_it_is_read_is_read_again(
-    root: Path, size: int, monkeypatch: pytest.MonkeyPatch
+    root: Path, size: int, at: int, took: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Same size, just after its bytes were taken: only its times tell."""
+    """Same size, just after its bytes were taken: only its times tell, and they tell however long
+    the reading took.
+    """
     path = root / "file"
     path.write_bytes(b"old" + bytes(size))
-    plain = os.preadv
+    plain, now = os.preadv, time.time_ns
+    first = [True]
 
     def read_then_write(fd: int, buffers: list[memoryview], offset: int) -> int:
         found = plain(fd, buffers, offset)
-        if path.read_bytes().startswith(b"old"):
+        if offset == at and first:
+            first.clear()
             path.write_bytes(b"new" + bytes(size))
         return found
 
     monkeypatch.setattr(os, "preadv", read_then_write)
+    monkeypatch.setattr(time, "time_ns", lambda: now() - int(took * 1e9 * bool(first)))
     store = MemoryStore()
 
     collected = collect(root, store)
@@ -171,6 +181,67 @@ def test_w9_a_file_that_a_file_system_gives_in_parts_is_read_again(
     collected = collect(root, store)
 
     assert whole(store, collected.tree[b"file"]) == content
+
+
+@pytest.mark.parametrize("size", [10, 2 * CHUNK])
+def test_w6_a_file_that_has_outgrown_the_limit_by_the_time_it_is_read_is_left_out(
+    root: Path, size: int
+) -> None:
+    (root / "file").touch()
+    os.truncate(root / "file", 1 << 40)
+    fd = os.open(root, os.O_RDONLY)
+    with ThreadPoolExecutor(2) as pool:
+        reading = Reading(fd, Scan(0, bytes=size), 4 * CHUNK, set(), pool, 2)
+        file = Unread("", "file", (size, 1, 1, 1, 0o100644))
+        assert list(reading.packs([Step(fd, "", {"file": NEW}, [], [file])])) == []
+    os.close(fd)
+
+    assert [content.problem for content in reading.contents] == ["too_large"]
+
+
+def test_w4_a_name_that_is_listed_twice_and_gone_is_gone(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a file system may do where it was made anew while its directory was read."""
+    (root / "file").touch()
+    (root / "folder").mkdir()
+
+    def twice(walk: Walk, directory: str, found: Iterable[os.DirEntry[str]]) -> object:
+        entries = [entry for entry in found for _ in range(2)]
+        (root / "file").unlink(missing_ok=True)
+        return entries
+
+    monkeypatch.setattr(Walk, "_arrange", twice)
+
+    assert collect(root).tree.keys() == {b"folder"}
+
+
+def test_w4_a_file_that_somebody_holds_a_lease_on_is_reported_and_looked_at_again(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Opening it without waiting is refused, and no time stamp tells when it no longer is."""
+    (root / "file").write_bytes(b"content")
+    leased, plain = [True], os.open
+
+    def refused(path: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        if path == "file" and leased:
+            raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+        return plain(path, flags, mode, dir_fd=dir_fd)
+
+    async def scenario() -> None:
+        recorder = Recorder(root, MemoryStore())
+        await recorder.begin()
+        monkeypatch.setattr(os, "open", refused)
+        first = await recorder.take()
+        leased.clear()
+        second = await recorder.take()
+        recorder.close()
+        assert first is not None
+        assert second is not None
+        assert problems(first.reports) == {"file": "unreadable"}
+        assert [record.path for record in second.changed] == ["file"]
+
+    asyncio.run(scenario())
 
 
 COUNT_UP = """
