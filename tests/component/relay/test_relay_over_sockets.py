@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
@@ -145,3 +147,24 @@ def test_snapshots_are_taken_and_restored_through_the_relay(token: Path, tmp_pat
     with served(make_store()) as (url, issuer):
         token.write_text(make_token(issuer))
         asyncio.run(scenario(url))
+
+
+def test_a_body_is_let_go_of_once_it_is_sent(token: Path) -> None:
+    """Not when the cyclic collector comes by: a workspace is sent in hundreds of packs."""
+    data = bytes(BIG)[:-1]
+
+    async def scenario(url: str) -> int:
+        store = connect(url, token)
+        gc.collect()
+        gc.disable()
+        try:
+            await store.create(PACK, data)
+            return sys.getrefcount(data)
+        finally:
+            gc.enable()
+            await store.close()
+
+    before = sys.getrefcount(data)
+    with served(make_store()) as (url, issuer):
+        token.write_text(make_token(issuer))
+        assert asyncio.run(scenario(url)) == before
