@@ -81,7 +81,7 @@ def _over(
     if not residual:
         return Finish(last, "every requirement has its patch file")
     if count and done >= count:
-        return Finish(last, f"all {count} rounds are done")
+        return Finish(last, f"rounds done: {count}")
     if remaining < LEAST_SECONDS:
         return Finish(FailureMode.AGENT_TIMEOUT, f"{remaining:.0f} s are left, too few for a round")
     if not count and _idle(cursor):

@@ -127,7 +127,7 @@ def _interval(estimate: Estimate | None) -> str | None:
 def _note(results: RunResults) -> str:
     count = sum(map(is_open, results.trials))
     trials = "trial has" if count == 1 else "trials have"
-    still = f"{count} {trials} not ended and count in no number; " if count else ""
+    still = f"{count} {trials} not ended, in no number yet; " if count else ""
     return (
         f"{still}"
         f"test visibility: {results.test_visibility}; network: {results.network}; "

@@ -78,7 +78,7 @@ def test_hidden_tests_are_not_in_the_pod():
 @pytest.mark.parametrize(
     ("steps", "failure", "message", "done"),
     [
-        ("[{exit: {code: 0}}, {hang: {}}]", "none", "all 1 rounds", 0),
+        ("[{exit: {code: 0}}, {hang: {}}]", "none", "rounds done: 1", 0),
         ("[{exit: {code: 3}}, {hang: {}}]", "unknown_agent_error", "unknown_agent_error", 0),
         ("[{exit: {failureMode: agent_auth_error}}]", "agent_auth_error", "auth", 0),
         ("[{wait: {seconds: 60}}]", "agent_timeout", "", 0),

@@ -50,6 +50,14 @@ def test_an_estimate_shortens_the_expectation_but_not_the_bound():
     assert found.longest_hours == pytest.approx(4 * 3600 / 4 / 3600)
 
 
+def test_hours_are_those_of_the_last_trial_to_end():
+    """Eight hours in six places are two rounds; a trial cannot be divided."""
+    tasks = (task("a", "1"), task("b", "2"))
+
+    assert prospect(spec(parallelism=6), tasks, TASK_DEFAULTS, SIDECAR).longest_hours == 2
+    assert prospect(spec(parallelism=100), tasks, TASK_DEFAULTS, SIDECAR).longest_hours == 1
+
+
 def test_a_template_replaces_the_default_request_of_its_role_only():
     templates = {"agent": {"resources": {"requests": {"cpu": 2}}}}
 

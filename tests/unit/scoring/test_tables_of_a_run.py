@@ -60,7 +60,7 @@ def test_cells_count_only_trials_that_have_ended_and_say_so():
     assert oracle["RR"] == "1.000 [1.00, 1.00] n=1"
     assert nop["TRIALS"] == "0/1"
     assert set(list(nop.values())[4:]) == {None}
-    assert cell_table(found).note.startswith("2 trials have not ended and count in no number; ")
+    assert cell_table(found).note.startswith("2 trials have not ended, in no number yet; ")
     assert found.cells[1].resolve_rate.mean == 0.5, "the document means what it has always meant"
 
 

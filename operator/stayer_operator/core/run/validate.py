@@ -12,6 +12,7 @@ from stayer_operator.core.run.problems import Problem, one_of, shown
 from stayer_operator.core.run.scripts import gold_units, script_problems
 from stayer_operator.core.run.settings import HarnessTraits
 from stayer_operator.core.run.tasks import known_tasks
+from stayer_operator.core.run.templates import template_problems
 
 ScriptTexts = Mapping[tuple[str, str], str | None]
 
@@ -29,6 +30,7 @@ def spec_problems(
         *_references(spec),
         *_exclusive(spec.matrix),
         *_empty_excludes(spec.matrix),
+        *template_problems(spec),
     )
 
 
