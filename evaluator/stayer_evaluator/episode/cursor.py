@@ -14,6 +14,12 @@ def seconds_in_round(cursor: EpisodeCursor) -> float:
     return max(0.0, cursor.spent_seconds - finished_seconds(cursor))
 
 
+def latest_round(cursor: EpisodeCursor) -> int:
+    """The round that is under way, or the last one: the next may never begin."""
+    between = cursor.rounds and not seconds_in_round(cursor)
+    return len(cursor.rounds) if between else cursor.round
+
+
 def next_step(cursor: EpisodeCursor) -> int:
     """Index of the step to do next in the round that is under way."""
     return 0 if cursor.step is None else cursor.step + 1

@@ -10,6 +10,7 @@ import structlog
 from stayer_evaluator.episode.agent import Catalog
 from stayer_evaluator.episode.bench import Bench, Drained
 from stayer_evaluator.episode.config import RecorderSettings
+from stayer_evaluator.episode.cursor import latest_round
 from stayer_evaluator.episode.isolation import NotIsolated
 from stayer_evaluator.episode.jobs import JobClient
 from stayer_evaluator.episode.opening import BadTrial, Opening, open_episode
@@ -234,7 +235,7 @@ class Program:
             trial=settings.trial,
             role="a",
             incarnation=settings.incarnation,
-            round=cursor.round,
+            round=latest_round(cursor),
             step=cursor.step,
             round_seconds=tuple(record.seconds for record in cursor.rounds),
             snapshots_taken=0 if last is None else last.snapshot + 1,

@@ -21,7 +21,7 @@ TERMINAL = frozenset({"Succeeded", "Failed", "Cancelled"})
 
 SNAPSHOT_COLUMNS = (
     "SNAPSHOT", "TIME", "ROUND", "STEP", "FILES", "BYTES", "IMPLEMENTED", "ADJUDICATED", "CLEARED",
-    "REGRESSIONS", "RECOVERIES",
+    "REGRESSIONS", "RECOVERIES", "PROBLEMS",
 )  # fmt: skip
 
 
@@ -143,13 +143,21 @@ def snapshot_document(entry: SnapshotEntry, verdict: Verdict | None) -> Document
         "cleared": list(verdict.cleared) if verdict else [],
         "regressions": list(verdict.regressions) if verdict else [],
         "recoveries": list(verdict.recoveries) if verdict else [],
+        "problems": [report.model_dump(mode="json") for report in entry.reports],
     }
 
 
 def snapshot_rows(snapshots: list[Document]) -> list[tuple[object, ...]]:
     """A row for each, for people; times count from the trial's first snapshot."""
     start = snapshots[0]["time"] if snapshots else 0.0
-    shown = ({**found, "time": f"{found['time'] - start:.1f} s"} for found in snapshots)
+    shown = (
+        {
+            **found,
+            "time": f"{found['time'] - start:.1f} s",
+            "problems": len(found["problems"]) or "",
+        }
+        for found in snapshots
+    )
     return [
         tuple(" ".join(v) if isinstance(v, list) else v for v in found.values()) for found in shown
     ]

@@ -100,14 +100,14 @@ def snapshots(trial: Document) -> list[Document]:
     return asyncio.run(read())
 
 
-def restore(trial: Document, number: int, to: Path) -> tuple[int, int]:
-    """Restore snapshot `number` (-1: the last) into the directory; its number and file count.
+def restore(trial: Document, number: int, to: Path) -> SnapshotEntry:
+    """Restore snapshot `number` (-1: the last) into the directory; what its entry says of it.
 
     Raises CliError when the trial has no such snapshot.
     """
     to.mkdir(parents=True, exist_ok=True)
 
-    async def fetch() -> tuple[int, int]:
+    async def fetch() -> SnapshotEntry:
         store = open_store()
         entries = await _snapshots(store, TrialKeys(trial["spec"]["prefix"]))
         if not entries or not -1 <= number < len(entries):
@@ -123,7 +123,7 @@ def restore(trial: Document, number: int, to: Path) -> tuple[int, int]:
         finally:
             cache.discard_others({})
             cache.directory.rmdir()
-        return entry.snapshot, entry.files
+        return entry
 
     return asyncio.run(fetch())
 

@@ -86,7 +86,9 @@ def logs(
 
 @app.command()
 def snapshots(name: Name, namespace: Namespace = None, output: OutputFormat = Output.TABLE) -> None:
-    """The snapshots of a trial and what was found on each; TIME counts from the first."""
+    """The snapshots of a trial and what was found on each; TIME counts from the first. PROBLEMS:
+    paths that are not stored as they were, named in the JSON.
+    """
     trial = ClusterAccess(namespace).trial(name)
     found = store_access.snapshots(trial)
     if output is Output.JSON:
@@ -106,8 +108,13 @@ def restore(
     trial = ClusterAccess(namespace).trial(name)
     if to.exists() and (not to.is_dir() or any(to.iterdir())):
         raise CliError(f"{to}: found something there, accepted: a new or empty directory")
-    number, files = store_access.restore(trial, snapshot, to)
-    console.print(f"snapshot {number} of {name}: {counted(files, 'file')} in {to}")
+    entry = store_access.restore(trial, snapshot, to)
+    console.print(f"snapshot {entry.snapshot} of {name}: {counted(entry.files, 'file')} in {to}")
+    if entry.reports:
+        console.print(
+            f"{counted(len(entry.reports), 'path')} not as the agent left it (special, too large, "
+            f"too deep, ...): stayer trial snapshots {name} -o json"
+        )
 
 
 def _is_role(pod: Document, trial: str, role: str) -> bool:

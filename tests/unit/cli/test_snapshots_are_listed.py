@@ -1,16 +1,17 @@
 """`stayer trial snapshots`: lists for programs, seconds since the first for people."""
 
-from stayer_evaluator.records.queue import EpisodeCursor, SnapshotEntry, Writer
+from stayer_evaluator.records.queue import EpisodeCursor, PathReport, SnapshotEntry, Writer
 from stayer_evaluator.records.verdict import Verdict
 from stayer_operator.cli.documents import SNAPSHOT_COLUMNS, snapshot_document, snapshot_rows
 
 WRITER = Writer(incarnation=1, nonce="n")
 
 
-def entry(snapshot: int, time: float) -> SnapshotEntry:
+def entry(snapshot: int, time: float, **more) -> SnapshotEntry:
     return SnapshotEntry(
         number=snapshot + 1, snapshot=snapshot, writer=WRITER, time=time, episode=EpisodeCursor(),
         base="", tree="t", files=3, bytes=9, implemented=("a",),
+        **more,
     )  # fmt: skip
 
 
@@ -46,3 +47,13 @@ def test_people_see_seconds_since_the_first_snapshot():
     assert [row[1] for row in rows] == ["0.0 s", "12.5 s"]
     assert [row[8] for row in rows] == ["", "a b"]
     assert snapshot_rows([]) == []
+
+
+def test_what_is_not_stored_is_counted_for_people_and_named_for_programs():
+    report = PathReport(path="giant", problem="sparse_capped", detail="1 TiB")
+    found = [snapshot_document(entry(n, 0, reports=r), None) for n, r in enumerate(((), (report,)))]
+
+    assert [row[-1] for row in snapshot_rows(found)] == ["", 1]
+    assert found[1]["problems"] == [
+        {"path": "giant", "problem": "sparse_capped", "detail": "1 TiB"}
+    ]

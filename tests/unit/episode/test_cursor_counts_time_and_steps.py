@@ -44,3 +44,13 @@ def test_the_furthest_cursor_has_more_rounds_then_steps_then_time():
     assert cursors.furthest(start, step) is step
     assert cursors.furthest(later, step) is later
     assert cursors.furthest(later, next_round) is next_round
+
+
+def test_a_round_that_has_not_begun_is_not_shown():
+    start = EpisodeCursor()
+    working = cursors.spent(start, 5.0)
+    between = cursors.after_round(working, FailureMode.NONE, retries=0, changed=True)
+
+    shown = [start, working, between, cursors.spent(between, 6.0)]
+
+    assert [cursors.latest_round(cursor) for cursor in shown] == [1, 1, 1, 2]
