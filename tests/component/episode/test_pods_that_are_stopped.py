@@ -58,6 +58,15 @@ def terminate(pod: Pod) -> None:
     os.kill(int(children[0]), signal.SIGTERM)
 
 
+async def stop(pod: Pod, program: Program, life: "asyncio.Future[int]") -> int:
+    """As the kubelet does: a signal to the task container, and the preStop call."""
+    terminate(pod)
+    await program.drain()
+    code = await life
+    await program.server.close()
+    return code
+
+
 def test_a_stopped_pod_takes_a_last_snapshot_and_writes_no_end():
     store = make_store(HANGING)
 
@@ -89,11 +98,7 @@ def test_between_steps_only_means_that_half_a_step_is_no_snapshot():
     async def scenario(pod: Pod) -> int:
         program = Program(pod.settings, store)
         life = await begin(pod, program)
-        terminate(pod)
-        await program.drain()
-        code = await life
-        await program.server.close()
-        return code
+        return await stop(pod, program, life)
 
     with make_pod(document) as pod:
         assert asyncio.run(scenario(pod)) == 143
@@ -258,11 +263,7 @@ def test_a_question_that_fails_is_no_end_of_the_trial(monkeypatch: pytest.Monkey
         program = Program(pod.settings, store)
         life = await begin(pod, program)
         monkeypatch.setattr("stayer_evaluator.episode.main.until_over", fail)
-        terminate(pod)
-        await program.drain()
-        code = await life
-        await program.server.close()
-        return code
+        return await stop(pod, program, life)
 
     with make_pod(document) as pod:
         assert asyncio.run(scenario(pod)) == 143

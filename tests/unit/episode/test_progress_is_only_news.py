@@ -1,6 +1,8 @@
 """Progress reports: sent on change, lost without a sound."""
 
 import asyncio
+from collections.abc import Callable
+from pathlib import Path
 
 import httpx
 import pytest
@@ -11,6 +13,16 @@ from stayer_evaluator.records.reports import ProgressReport
 
 def report(step: int) -> ProgressReport:
     return ProgressReport(trial="t", role="a", incarnation=1, step=step)
+
+
+def make_sender(
+    token: Path, answer: Callable[[httpx.Request], httpx.Response], interval: float = 2
+) -> ProgressSender:
+    """Of the same report again and again, answered by `answer`."""
+    transport = httpx.MockTransport(answer)
+    return ProgressSender(
+        "http://progress", token, lambda: report(1), interval, transport=transport
+    )
 
 
 def test_a_report_is_sent_when_it_changed(tmp_path):
@@ -48,10 +60,7 @@ def test_trouble_is_counted_and_forgotten(tmp_path):
         raise httpx.ConnectError("no")
 
     async def scenario() -> ProgressSender:
-        sender = ProgressSender(
-            "http://progress", tmp_path / "none", lambda: report(1), 2,
-            transport=httpx.MockTransport(answer),
-        )  # fmt: skip
+        sender = make_sender(tmp_path / "none", answer)
         await sender.send()
         (tmp_path / "none").write_text("t")
         await sender.send()
@@ -80,10 +89,7 @@ def test_an_answer_may_say_that_the_trial_is_over(tmp_path):
         return httpx.Response(next(answers))
 
     async def scenario() -> ProgressSender:
-        sender = ProgressSender(
-            "http://progress", tmp_path / "token", lambda: report(1), 0.01,
-            transport=httpx.MockTransport(answer),
-        )  # fmt: skip
+        sender = make_sender(tmp_path / "token", answer, interval=0.01)
         await asyncio.wait_for(sender.until_over(), 5)
         await sender.hang_up()
         return sender
@@ -111,10 +117,7 @@ def test_who_is_cancelled_while_a_last_report_is_answered_does_not_go_on(tmp_pat
             return httpx.Response(410)
 
         async def live() -> None:
-            sender = ProgressSender(
-                "http://progress", tmp_path / "token", lambda: report(1), 2,
-                transport=httpx.MockTransport(answer),
-            )  # fmt: skip
+            sender = make_sender(tmp_path / "token", answer)
             await sender.close()
             await asyncio.sleep(60)
 
